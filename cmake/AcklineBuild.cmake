@@ -1,0 +1,83 @@
+# Compiler settings for every target, and the function that declares a folder as a library.
+#
+#   ACKLINE_SANITIZE  "" | address | thread   (address includes undefined)
+#   ACKLINE_TESTS     build tests/            ON
+#   ACKLINE_BENCH     build bench/            OFF
+#   ACKLINE_FUZZ      build the fuzz targets  OFF (needs ACKLINE_SANITIZE=address)
+#   ACKLINE_PLANTS    compile the planted bugs of the mutation check in; never in a product build
+
+option(ACKLINE_TESTS "Build the tests" ON)
+option(ACKLINE_BENCH "Build the benchmarks" OFF)
+option(ACKLINE_FUZZ "Build the fuzz targets" OFF)
+option(ACKLINE_PLANTS "Compile planted bugs in, for the mutation check" OFF)
+set(ACKLINE_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(ACKLINE_CCACHE ccache)
+if(ACKLINE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${ACKLINE_CCACHE}")
+endif()
+find_program(ACKLINE_MOLD mold)
+if(ACKLINE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-g1 -fno-omit-frame-pointer)
+add_compile_definitions(
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+  SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
+
+if(ACKLINE_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+elseif(ACKLINE_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread)
+  add_link_options(-fsanitize=thread)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options(-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fcf-protection
+                      -fstack-clash-protection -D_GLIBCXX_ASSERTIONS)
+  add_link_options(-pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
+endif()
+if(ACKLINE_PLANTS)
+  add_compile_definitions(ACKLINE_PLANTS)
+endif()
+if(ACKLINE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+set(ACKLINE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+
+# ackline_library(<folder> [DEPENDS <folder>...] [LINK <library>...]): src/ackline/<folder> as the target
+# ackline_<folder>. Every source below the folder belongs to it; DEPENDS is the layering.
+function(ackline_library folder)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/ackline/${folder}/*.cc")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  set(target "ackline_${folder}")
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    set(scope PUBLIC)
+    target_compile_options(${target} PRIVATE ${ACKLINE_WARNINGS})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${target} ${scope} "${CMAKE_SOURCE_DIR}/src")
+  list(TRANSFORM ARG_DEPENDS PREPEND "ackline_")
+  target_link_libraries(${target} ${scope} ${ARG_DEPENDS} ${ARG_LINK})
+endfunction()
+
+# ackline_test(<name> SOURCES <file>... [LINK <library>...]): a GoogleTest binary, run by ctest as one test.
+function(ackline_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_compile_options(${name} PRIVATE ${ACKLINE_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
