@@ -1,0 +1,180 @@
+// The dispatcher of one shard: who is offered which event, for how long, and what has become of it.
+//
+// A pure state machine: every call gets `now`, effects go out through DispatcherPort, nothing
+// blocks and nothing reads a clock. It holds, for each group on each partition of the shard, the
+// frontier, the slots of what is in flight, the retry wheel, the keys that are busy and the dead
+// letters; and the clients that take deliveries with their demand and window. The same interface
+// serves a client in this process and, later, one behind a peer stream (edge and owner).
+//
+// Used on the shard's thread only. Every change of state that must survive is a record handed to
+// the port before the call returns; the shard commits the batch at the end of its turn and releases
+// offers and answers after that (J5). Invariants 1 to 7, 9, 11 to 23, 30.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ackline/base/random.h"
+#include "ackline/base/result.h"
+#include "ackline/base/types.h"
+#include "ackline/delivery/policy.h"
+#include "ackline/delivery/port.h"
+#include "ackline/delivery/report.h"
+
+namespace ackline::delivery {
+
+// A partition that this shard owns.
+struct PartitionSpec {
+  PartitionNumber number;
+  PartitionIndex index;
+  std::string topic;
+  Incarnation incarnation;
+  PartitionNumber dlq_number;  // 0: a dead-letter partition itself
+  Offset log_start;
+  Offset end;  // next offset; the high watermark is end - 1
+};
+
+enum class Verb : std::uint8_t { kAck, kNack, kReject, kExtend };
+
+struct SettleRequest {
+  Verb verb = Verb::kAck;
+  std::string_view client_id;  // as the caller says it; need not be registered
+  std::string_view principal;
+  DeliveryId id;
+  std::optional<std::int64_t> delay_ms;   // nack
+  std::optional<std::int64_t> extend_ms;  // extend
+  std::string_view reason;                // nack, reject
+};
+
+enum class SettleStatus : std::uint8_t { kAcked, kNacked, kRejected, kExtended, kAlready };
+
+struct SettleAnswer {
+  SettleStatus status = SettleStatus::kAcked;
+  std::int64_t lease_ms = 0;  // kExtended: left from now
+  // A reject ends only when its dead letter is written: the answer is given by `rejected` in that
+  // batch.
+  bool pending = false;
+};
+
+class Dispatcher {
+ public:
+  struct Options {
+    Epoch epoch;                            // of this boot
+    std::uint64_t ahead_max = 4'194'304;    // delivery.maxAhead: events offered past the frontier
+    std::uint32_t suspects_per_client = 1;  // delivery.suspects
+    std::uint32_t restarts_max = 20;
+    std::int64_t reconnect_grace_ms = 5'000;
+    std::uint32_t read_events = 256;  // per read
+    std::uint32_t read_bytes = 256 * 1024;
+  };
+  Dispatcher(Options options, DispatcherPort& port, Random random);
+  ~Dispatcher();
+
+  // --- what exists (from meta, at boot and while running)
+  // -----------------------------------------------------------
+  void add_partition(PartitionSpec partition);
+  void remove_partition(
+      PartitionNumber partition);  // tombstone: all progress on it goes, no records
+  void add_group(GroupSpec group);
+  void update_group(ProgressNumber group, GroupPolicy policy);
+  void remove_group(ProgressNumber group);
+  // Opens the group's progress on a partition: restored when there is a snapshot or records, else
+  // at `start`.
+  void open_progress(ProgressKey key, Offset start);
+
+  // --- recovery: snapshot, then the records after it, then resume
+  // ---------------------------------------------------- One section of a checkpoint: everything of
+  // one partition. kCorrupt: damaged or of an unknown version.
+  [[nodiscard]] Result<void> restore(PartitionNumber partition, ByteView section);
+  void snapshot(PartitionNumber partition, MonoMs now, std::string& out) const;
+  // A record that is not the log's own. Unknown progress numbers that meta does not know are
+  // skipped by the caller.
+  [[nodiscard]] Result<void> apply(state::RecordType type, PartitionNumber partition,
+                                   ByteView body);
+  // Recovery is over. Leases and waits go on with the time that they had left; the first offers may
+  // leave. `clean`: the last stop was a drain, so no offer has lived through an unclean start.
+  void resume(MonoMs now, WallMs wall, bool clean);
+
+  // --- clients
+  // ------------------------------------------------------------------------------------------------------
+  void add_client(ClientSpec client, MonoMs now);  // or replaces its options, newest wins
+  // Unsubscribed: its leases end at once and are offered to others.
+  void remove_client(ClientNumber client, MonoMs now);
+  // How much the client may hold on this shard; lent by its home shard.
+  void set_window(ClientNumber client, std::uint32_t events, std::uint64_t bytes);
+  // How many more offers the client takes now: kUnlimited for a stream, n for a poll, 0 to stop.
+  static constexpr std::uint32_t kUnlimited = 0xffffffff;
+  void set_demand(ClientNumber client, std::uint32_t events);
+  [[nodiscard]] std::uint32_t demand(ClientNumber client) const;
+  // A stream opened: cancels a pending loss and sends again what the client still holds (`resent`).
+  void connected(ClientNumber client, MonoMs now);
+  // A stream broke: its leases stay for the grace, then end as lost.
+  void disconnected(ClientNumber client, MonoMs now);
+  // An offer that never left (its poller went away): the attempt is given back.
+  void withdraw(const DeliveryId& id, MonoMs now);
+
+  // --- work
+  // ---------------------------------------------------------------------------------------------------------
+  void on_available(PartitionNumber partition, Offset end);
+  void on_read(ProgressKey key, Offset from, Result<log::ReadBatch> batch, MonoMs now);
+  // Offers what can be offered, at most about `budget` events. True: there is more to do at once.
+  bool pump(MonoMs now, WallMs wall, std::uint32_t budget);
+  [[nodiscard]] Result<SettleAnswer> settle(const SettleRequest& request, MonoMs now);
+  // The answer to DispatcherPort::dead_letter. An error keeps the delivery `dead_lettering` and is
+  // tried again.
+  void dead_lettered(const DeadLetterRequest& request, Result<Offset> dlq_offset, MonoMs now);
+  // The earliest moment at which `tick` has something to do; nullopt: never.
+  [[nodiscard]] std::optional<MonoMs> next_due() const;
+  void tick(MonoMs now);
+  // The server itself stood still for `gap_ms` (pause, failed writes, drain): every lease and wait
+  // moves by it.
+  void extend_all(std::int64_t gap_ms);
+  // While true nothing new is offered (drain, failed writes); settles go on.
+  void set_paused(bool paused);
+
+  // --- retention, replay, reset, lanes
+  // ------------------------------------------------------------------------------ Retention took
+  // everything below `log_start`; what groups had not passed is `gone` (invariant 30).
+  void on_log_start(PartitionNumber partition, Offset log_start);
+  // The lowest offset that some group still needs; nullopt: no group on it.
+  [[nodiscard]] std::optional<Offset> held_from(PartitionNumber partition) const;
+  // Frontier becomes `from` - 1 in a new generation; in flight ones stay with their ids.
+  [[nodiscard]] Result<ReopenReport> replay(ProgressKey key, Offset from, bool dry_run, MonoMs now);
+  // Frontier becomes `to` - 1, forward too; in flight ids become stale.
+  [[nodiscard]] Result<ReopenReport> reset(ProgressKey key, Offset to, bool dry_run, MonoMs now);
+  // A lane's part on one partition: redelivers dead entries (their offsets in the dead-letter
+  // partition). Entries that are not `dead` are left out. A part that is there already does
+  // nothing. Returns how many were taken.
+  [[nodiscard]] Result<LanePartReport> start_lane(LanePart part, MonoMs now);
+  void end_lane(ProgressNumber lane, MonoMs now);
+  // Purge of dead entries: they become `purged`.
+  std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> source_offsets);
+
+  // --- reports (of the state as it is in memory; the shard waits for the sync before it answers)
+  // -----------------------
+  [[nodiscard]] std::optional<ProgressReport> progress(ProgressKey key) const;
+  [[nodiscard]] HolePage holes(ProgressKey key, Offset from, std::uint32_t limit) const;
+  [[nodiscard]] BlockerReport blocker(ProgressKey key, MonoMs now) const;
+  [[nodiscard]] std::vector<DeadEntry> dead_entries(ProgressKey key, Offset from,
+                                                    std::uint32_t limit) const;
+  [[nodiscard]] std::optional<DeadEntry> dead_entry(ProgressKey key, Offset source_offset) const;
+  [[nodiscard]] LaneReport lane(ProgressNumber lane) const;
+  [[nodiscard]] std::vector<ClientReport> clients() const;
+  [[nodiscard]] std::vector<ProgressKey> keys() const;
+  // Visits what is in flight: conformance and audits.
+  void for_each_delivery(ProgressKey key,
+                         const std::function<void(const DeliveryReport&)>& visit) const;
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ackline::delivery
