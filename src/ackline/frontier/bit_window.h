@@ -1,0 +1,141 @@
+// Two bits per offset over a sliding window, in chunks of 4096: what the frontier knows of each
+// offset.
+//
+// A chunk that is all settled or all unknown is a shared constant and takes no memory; only mixed
+// chunks are allocated (1 KiB). The window is a ring of chunk pointers, 8 bytes per 4096 offsets.
+// Reads outside the ring say "unknown". Used by Frontier only, on its thread; nothing here fails.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ackline::frontier {
+
+// What is known of one offset above the frontier.
+enum class Mark : std::uint8_t {
+  kNone,      // below the cursor: does not exist; above it: not known yet
+  kSettled,   // exists and is terminal
+  kPending,   // exists and is not terminal
+  kKnownGap,  // above the cursor: known from before a restart not to exist
+};
+
+class BitWindow {
+ public:
+  static constexpr unsigned kChunkShift = 12;
+  static constexpr std::uint64_t kChunkOffsets = 1ULL << kChunkShift;
+  static constexpr std::size_t kChunkWords = kChunkOffsets / 64;
+
+  // 64 offsets at once. Settled = exists & ~open, pending = exists & open, known gap = open alone.
+  struct Word {
+    std::uint64_t exists = 0;
+    std::uint64_t open = 0;
+    [[nodiscard]] std::uint64_t settled() const { return exists & ~open; }
+    [[nodiscard]] std::uint64_t pending() const { return exists & open; }
+    [[nodiscard]] std::uint64_t known_gap() const { return open & ~exists; }
+  };
+
+  BitWindow() = default;
+  BitWindow(BitWindow&&) noexcept = default;
+  BitWindow& operator=(BitWindow&&) noexcept = default;
+
+  // Forgets everything; the ring starts at the chunk of `offset`.
+  void clear(std::uint64_t offset);
+  // Forgets the chunks that end at or below `offset`.
+  void drop_below(std::uint64_t offset);
+  // Returns memory that is kept for the next chunk. `empty`: nothing in the window matters.
+  void trim(bool empty);
+
+  [[nodiscard]] Mark at(std::uint64_t offset) const {
+    const Chunk& chunk = chunk_at(offset >> kChunkShift);
+    const std::uint64_t bit = 1ULL << (offset & 63U);
+    const std::size_t word = word_of(offset);
+    const bool exists = (chunk.exists[word] & bit) != 0;
+    const bool open = (chunk.open[word] & bit) != 0;
+    return exists ? (open ? Mark::kPending : Mark::kSettled)
+                  : (open ? Mark::kKnownGap : Mark::kNone);
+  }
+  // The 64 offsets from `offset & ~63`.
+  [[nodiscard]] Word word_at(std::uint64_t offset) const {
+    const Chunk& chunk = chunk_at(offset >> kChunkShift);
+    return {chunk.exists[word_of(offset)], chunk.open[word_of(offset)]};
+  }
+  // `offset` is at or above the ring's start. Grows the ring when it has to.
+  void set(std::uint64_t offset, Mark mark) { set_word(offset, 1ULL << (offset & 63U), mark); }
+  // The bits of `mask` in the word of `offset`.
+  void set_word(std::uint64_t offset, std::uint64_t mask, Mark mark);
+  // [begin, end); whole chunks take no memory for kSettled and kNone.
+  void set_range(std::uint64_t begin, std::uint64_t end, Mark mark);
+
+  // The first pending offset in [from, end), or `end`.
+  [[nodiscard]] std::uint64_t next_pending(std::uint64_t from, std::uint64_t end) const;
+  // The first settled offset in [from, end), or `end`.
+  [[nodiscard]] std::uint64_t next_settled(std::uint64_t from, std::uint64_t end) const;
+  // The last pending offset in [begin, end), or `end` when there is none.
+  [[nodiscard]] std::uint64_t last_pending(std::uint64_t begin, std::uint64_t end) const;
+  // The first offset in [from, end) that is neither settled nor a known gap, or `end`.
+  [[nodiscard]] std::uint64_t next_unsettled(std::uint64_t from, std::uint64_t end) const;
+
+  struct Counts {
+    std::uint64_t settled = 0;
+    std::uint64_t pending = 0;
+  };
+  // Over [begin, end).
+  [[nodiscard]] Counts count(std::uint64_t begin, std::uint64_t end) const;
+
+  // True when all offsets of the chunk that holds `offset` are settled, resp. unknown, at no cost.
+  [[nodiscard]] bool all_settled(std::uint64_t offset) const {
+    return &chunk_at(offset >> kChunkShift) == &kSettledChunk;
+  }
+  [[nodiscard]] bool all_none(std::uint64_t offset) const {
+    return &chunk_at(offset >> kChunkShift) == &kNoneChunk;
+  }
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  struct Chunk {
+    std::array<std::uint64_t, kChunkWords> exists{};
+    std::array<std::uint64_t, kChunkWords> open{};
+    std::uint32_t exists_count = 0;
+    std::uint32_t pending_count = 0;
+  };
+  static const Chunk kNoneChunk;
+  static const Chunk kSettledChunk;
+  // Deletes only what was allocated.
+  struct Release {
+    void operator()(const Chunk* chunk) const {
+      if (chunk != &kNoneChunk && chunk != &kSettledChunk) {
+        delete chunk;
+      }
+    }
+  };
+  using ChunkPtr = std::unique_ptr<const Chunk, Release>;
+
+  [[nodiscard]] static std::size_t word_of(std::uint64_t offset) {
+    return static_cast<std::size_t>((offset >> 6U) & (kChunkWords - 1));
+  }
+  [[nodiscard]] const Chunk& chunk_at(std::uint64_t number) const {
+    const std::uint64_t index = number - base_;  // wraps below the ring: then it is >= size_ too
+    return index < size_ ? *ring_[(head_ + static_cast<std::size_t>(index)) & (ring_.size() - 1)]
+                         : kNoneChunk;
+  }
+  [[nodiscard]] ChunkPtr& slot(std::uint64_t number) {
+    return ring_[(head_ + static_cast<std::size_t>(number - base_)) & (ring_.size() - 1)];
+  }
+  void reach(std::uint64_t number);
+  [[nodiscard]] Chunk& writable(std::uint64_t number);
+  void replace_chunk(std::uint64_t number, const Chunk& constant);
+  void recycle(ChunkPtr& chunk);
+  template <class Pick>
+  [[nodiscard]] std::uint64_t find(std::uint64_t from, std::uint64_t end, Pick pick) const;
+
+  std::vector<ChunkPtr> ring_;  // a power of two long, or empty
+  std::size_t head_ = 0;
+  std::size_t size_ = 0;
+  std::uint64_t base_ = 0;  // chunk number at head_
+  std::unique_ptr<Chunk> spare_;
+};
+
+}  // namespace ackline::frontier
