@@ -1,0 +1,62 @@
+// Reads a partition's files without the running log: for `ackline doctor`, for scrubs and for the
+// lag audit's recount.
+//
+// A reader of its own, written from docs/formats/segment.md and sharing no decoding with the log,
+// so that the two check each other. Changes nothing. Blocks; any thread. Call `flush_tail` first
+// when the partition is live: what is only in memory and the journal is not seen.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ackline/base/result.h"
+#include "ackline/base/types.h"
+#include "ackline/io/fs/file_system.h"
+
+namespace ackline::log {
+
+enum class Severity : std::uint8_t {
+  kNote,    // expected after a crash, or harmless
+  kDamage,  // events are lost or cannot be trusted
+};
+
+struct Problem {
+  Severity severity = Severity::kDamage;
+  std::string file;
+  std::uint64_t position = 0;
+  std::string what;    // one sentence
+  std::string remedy;  // one sentence
+};
+
+struct SegmentReport {
+  std::string file;
+  Offset base;
+  Offset end;  // exclusive, of the good records
+  std::uint64_t data_bytes = 0;
+  std::uint64_t file_bytes = 0;
+  bool sealed = false;  // has an index file
+};
+
+struct PartitionReport {
+  std::vector<SegmentReport> segments;
+  std::vector<Problem> problems;
+  std::int64_t events = 0;
+  [[nodiscard]] bool damaged() const;
+};
+
+// Every record of every file. Errors: only when the directory itself cannot be listed; a directory
+// that is not there is an empty partition.
+[[nodiscard]] Result<PartitionReport> examine_partition(io::FileSystem& fs,
+                                                        const std::string& directory,
+                                                        PartitionNumber number);
+
+// Calls `each` for every offset that exists in the files within [from, to], ascending; it returns
+// false to stop. Verifies each record on the way. Errors: kCorrupt naming file and position.
+[[nodiscard]] Result<void> for_each_offset(io::FileSystem& fs, const std::string& directory,
+                                           PartitionNumber number, Offset from, Offset to,
+                                           const std::function<bool(Offset)>& each);
+
+}  // namespace ackline::log
