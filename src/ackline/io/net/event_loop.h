@@ -1,0 +1,51 @@
+// A shard's event loop: one thread, tasks in the order they were posted, timers, sockets.
+//
+// `post` is for any thread and cheap: the loop is woken once for all that is posted until it looks.
+// Timers are a heap behind one timer of the system; an idle loop sleeps. Sockets of this folder
+// attach themselves through `impl()`. Tasks must not throw and must not block.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ackline/base/clock.h"
+#include "ackline/base/executor.h"
+
+namespace ackline::io::net {
+
+class EventLoop final : public Executor {
+ public:
+  // `clock` outlives the loop and moves with the machine's monotonic clock.
+  explicit EventLoop(const Clock& clock, std::string name = "loop");
+  ~EventLoop() override;  // stop and join
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // Starts the thread. Once.
+  void start();
+  // What was posted before still runs; then the loop ends. Timers that are not due are dropped, and
+  // so is what is posted later. Any thread.
+  void stop();
+  // Waits for the end of the thread; not on the loop itself.
+  void join();
+
+  void post(Task task) override;
+  TimerId schedule(MonoMs at, Task task) override;
+  void cancel(TimerId timer) override;
+  [[nodiscard]] const Clock& clock() const override;
+  // True on the loop's thread, and anywhere before `start`, when it is being set up.
+  [[nodiscard]] bool here() const override;
+
+  struct Impl;
+  [[nodiscard]] Impl& impl() { return *impl_; }
+  // Memory for one read, shared by all sockets of the loop, so that an idle one holds none. Valid
+  // until the next task.
+  [[nodiscard]] std::span<char> read_buffer();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ackline::io::net
