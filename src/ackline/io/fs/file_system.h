@@ -2,8 +2,9 @@
 //
 // Posix in the product; in memory with power cuts, torn writes, full disks and failing syncs in
 // tests. Everything blocks unless it says otherwise. Paths are absolute or relative to the process.
-// Objects are used by one thread at a time, except `File::read`, which any number of threads may
-// call at once.
+// A FileSystem may be called by any thread. A File is used by one thread at a time, except that
+// any number of threads may read it at once, and that `sync` may run on a storage thread while the
+// owner goes on writing (what is written after the call began may or may not be covered).
 //
 // Errors: kFull (no space), kNotFound, kCorrupt is never raised here, kUnavailable (anything else,
 // EIO included), with the path and the system's words in `detail`. EINTR and short reads and writes

@@ -1,0 +1,98 @@
+// Reading a shard's journal after whatever happened to it.
+//
+// Finds every file of the directory, follows the batches in lsn order, tells a torn tail from
+// damage, names the partitions that damage hit, and hands the surviving records to a visitor.
+// Nothing on disk is changed: `Journal::open` takes the result and starts the new file, a changed
+// shard count reads and then calls `remove_journal`, the doctor only reads.
+//
+// Tail or damage: a batch that cannot be read is damage when its lsn is at or below the highest
+// `synced_through` of any batch header that can, else it was never promised and is cut off together
+// with all that follows it. The one hole: rot in the final batch, which no later batch has marked
+// synced, looks like a torn tail.
+//
+// Blocking; any thread; not under a running Journal. Errors: kUnsupported (a newer format, named),
+// kCorrupt (files of another journal or shard), kUnavailable (the disk cannot be read), and what
+// the visitor returns.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ackline/base/result.h"
+#include "ackline/io/fs/file_system.h"
+#include "ackline/io/journal/record.h"
+
+namespace ackline::io {
+
+// Batches that are gone although they had been synced. The partitions they named are to be
+// quarantined; the others are not touched by it.
+struct JournalDamage {
+  Lsn first;
+  Lsn last;
+  bool every_partition = false;  // neither header nor trailer of some batch can be read
+  std::vector<PartitionNumber> partitions;
+  std::string detail;  // file, position and what is wrong, for the log line
+};
+
+// A batch that was written and perhaps synced, but not marked so by a later one. It is written
+// again into the new file.
+struct KeptBatch {
+  Lsn lsn;
+  std::vector<PartitionNumber> partitions;
+  std::string body;
+};
+
+struct JournalFileInfo {
+  std::string name;
+  std::uint64_t sequence = 0;
+  Lsn first;
+  Lsn last;  // first - 1 when nothing in it counts
+  std::uint64_t used_bytes = 0;
+};
+
+struct JournalRecovery {
+  std::uint64_t journal_id = 0;  // 0: no file was found
+  Lsn last;                      // the last batch that counts; the next one is last + 1
+  Lsn synced;                    // what is known to be on disk
+  std::uint64_t last_checksum = 0;
+  std::uint64_t synced_checksum = 0;  // of the batch `synced`
+  std::vector<JournalDamage> damage;
+  std::vector<KeptBatch> kept;
+  std::vector<JournalFileInfo> files;  // in the order of their use
+  std::uint64_t batches = 0;
+  std::uint64_t records = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t cut_batches = 0;       // readable batches that came after the torn one
+  std::uint64_t repaired_headers = 0;  // header or trailer unreadable, the batch whole all the same
+  std::uint64_t next_sequence = 1;
+
+  [[nodiscard]] bool is_damaged(PartitionNumber partition) const;
+};
+
+struct RecoverOptions {
+  ShardIndex shard;
+  // From the manifest: the lowest lsn some partition still needs. Older batches are not visited,
+  // and missing ones are not damage.
+  Lsn lowest_needed{1};
+  // From the manifest: the journal was synced through here before the manifest was written, so all
+  // from `lowest_needed` to here must be found.
+  Lsn synced_at_least{0};
+};
+
+// Called once, before the first record: the damage is known by then.
+using RecoveryBegin = std::function<Result<void>(const JournalRecovery&)>;
+// Called for each record in order. Records of damaged partitions are handed over too; skip them by
+// `is_damaged`. An error stops the recovery and is returned.
+using RecordVisitor = std::function<Result<void>(Lsn, const JournalRecord&)>;
+
+[[nodiscard]] Result<JournalRecovery> recover_journal(FileSystem& fs, const std::string& directory,
+                                                      const RecoverOptions& options,
+                                                      const RecoveryBegin& begin,
+                                                      const RecordVisitor& visit);
+
+// Removes the directory with all its files and makes that durable (J11: after a full checkpoint of
+// another shard layout).
+[[nodiscard]] Result<void> remove_journal(FileSystem& fs, const std::string& directory);
+
+}  // namespace ackline::io
