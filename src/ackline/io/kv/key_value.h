@@ -1,7 +1,9 @@
 // A small ordered key-value store with atomic, synced batches: the seam in front of RocksDB.
 //
 // For what is rarely written (meta, offsets). Blocking; any thread. Errors: kFull (refused before
-// anything was written), kCorrupt (damaged store, at open or read: names the path), kUnavailable.
+// anything was written; works again when space is free), kCorrupt (damaged store, at open or read:
+// names the path), kAmbiguous (the disk failed in the middle of a write: perhaps done), kPoisoned
+// (every write after such a failure, until the store is opened again), kUnavailable.
 #pragma once
 
 #include <functional>

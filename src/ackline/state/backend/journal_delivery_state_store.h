@@ -1,0 +1,70 @@
+// DeliveryStateStore on journal records: each batch becomes the records that the dispatcher would
+// have written, and the image of those records answers the reads.
+//
+// One thread (its shard's). Does not block: records go to the sink, which is the journal's current
+// batch; `flush` asks the sink's owner to sync. The records of a batch are handed over in one
+// `SinkBatch`, so the journal writes all of them or none.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ackline/base/clock.h"
+#include "ackline/state/delivery_image.h"
+#include "ackline/state/delivery_state_store.h"
+
+namespace ackline::state {
+
+// A journal as this store sees it. The runtime adapts io's journal; tests keep a list.
+class DeliveryJournal : public RecordSink {
+ public:
+  // Records appended between the two are one batch on disk. `end_batch` false: none of them count.
+  virtual void begin_batch() = 0;
+  [[nodiscard]] virtual Result<void> end_batch() = 0;
+  // Blocks until everything appended is durable.
+  [[nodiscard]] virtual Result<void> sync() = 0;
+};
+
+class JournalDeliveryStateStore final : public DeliveryStateStore {
+ public:
+  // `journal` and `clock` outlive the store. A fresh store continues `image`, the replay of what
+  // the journal held; the boot record of this process is the last one in it.
+  JournalDeliveryStateStore(DeliveryJournal& journal, const Clock& clock, DeliveryImage image);
+
+  [[nodiscard]] std::string_view name() const override { return "deliveries (journal)"; }
+  [[nodiscard]] StoreHealth health() const override;
+  [[nodiscard]] Result<void> flush() override;
+  [[nodiscard]] Result<void> close() override;
+  [[nodiscard]] Result<void> apply(const DeliveryBatch& batch) override;
+  [[nodiscard]] Result<std::optional<DeliveryState>> get(const DeliveryRef& ref) override;
+  [[nodiscard]] Result<std::optional<StoredProgress>> progress(ProgressNumber progress,
+                                                               PartitionNumber partition) override;
+  [[nodiscard]] Result<void> iterate(
+      ProgressNumber progress, const std::function<bool(const DeliveryState&)>& visit) override;
+  [[nodiscard]] Result<std::size_t> count() override;
+
+  // Journals how far time has come; the owner calls it each second while timers are armed.
+  [[nodiscard]] Result<void> mark_alive();
+
+ private:
+  struct Body {
+    RecordType type;
+    std::string bytes;
+  };
+  [[nodiscard]] Result<void> check(const DeliveryBatch& batch) const;
+  [[nodiscard]] std::vector<Body> records_of(const DeliveryBatch& batch) const;
+  [[nodiscard]] Result<void> write(PartitionNumber partition, const std::vector<Body>& records);
+  [[nodiscard]] Result<void> require_open() const;
+  void advance();
+
+  DeliveryJournal& journal_;
+  const Clock& clock_;
+  MonoMs opened_at_;
+  DeliveryImage image_;
+  StoreHealth health_;
+  bool closed_ = false;
+};
+
+}  // namespace ackline::state
