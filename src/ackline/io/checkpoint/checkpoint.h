@@ -35,7 +35,7 @@ struct CheckpointInfo {
   std::uint64_t sequence = 0;  // given by CheckpointWriter
   ShardIndex shard;
   std::uint32_t shard_count = 1;
-  // Version of what is inside the sections; checked by the caller.
+  // Version of what is inside the sections; the caller's.
   std::uint32_t data_version = 1;
   WallMs created;
   // Filled by `finish`: replay starts here (lowest applied lsn + 1; with no section: `applied_all`
@@ -96,8 +96,9 @@ class CheckpointWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// The checkpoint that counts; nullopt when there never was one.
-[[nodiscard]] Result<std::optional<Checkpoint>> read_checkpoint(FileSystem& fs,
-                                                                const std::string& directory);
+// The checkpoint that counts; nullopt when there never was one. kUnsupported when its sections are
+// of a data version above `data_version_max`.
+[[nodiscard]] Result<std::optional<Checkpoint>> read_checkpoint(
+    FileSystem& fs, const std::string& directory, std::uint32_t data_version_max = UINT32_MAX);
 
 }  // namespace ackline::io

@@ -12,8 +12,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <mutex>
 #include <optional>
 
 #include "ackline/base/random.h"
@@ -57,6 +55,8 @@ struct FsStats {
   std::uint64_t faults = 0;
 };
 
+struct MemoryDisk;
+
 class MemoryFileSystem final : public FileSystem {
  public:
   explicit MemoryFileSystem(std::uint64_t capacity_bytes = UINT64_MAX);
@@ -97,10 +97,9 @@ class MemoryFileSystem final : public FileSystem {
   [[nodiscard]] std::unique_ptr<MemoryFileSystem> clone() const;
 
  private:
-  struct Disk;
   class Handle;
   class Lock;
-  std::shared_ptr<Disk> disk_;  // shared with the handles, which may outlive the file system
+  std::shared_ptr<MemoryDisk> disk_;  // shared with the handles, which may outlive the file system
 };
 
 }  // namespace ackline::io
