@@ -44,6 +44,8 @@ enum class RecordType : std::uint8_t {
 
 // Longest error text that a record keeps; longer ones are cut at a character border when encoded.
 inline constexpr std::size_t kErrorTextMaxBytes = 1024;
+// Longest duration that a record keeps (over 100 000 years); longer ones are written as this.
+inline constexpr std::uint64_t kDurationMaxMs = 1ULL << 52U;
 
 // An attempt begins: `offset` is leased in `slot` to `client`.
 struct OfferRecord {
