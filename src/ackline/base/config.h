@@ -23,13 +23,15 @@ namespace ackline {
 
 struct ConfigSources {
   // Shown in origins, e.g. "conf/ackline.yaml"; the suffix `.properties` picks that format.
-  std::string file_path;
-  std::optional<std::string> file_text;
+  std::string file_path = {};
+  std::optional<std::string> file_text = {};
   // "NAME=value" each, as in environ; others than ACKLINE_ and EVENTMESH_ are ignored.
-  std::vector<std::string> environment;
+  std::vector<std::string> environment = {};
   // "key=value" each, from -D; a key may carry the prefix `eventmesh.`. The last one wins.
-  std::vector<std::string> definitions;
+  std::vector<std::string> definitions = {};
 };
+
+struct ConfigReport;
 
 class Config {
  public:
@@ -68,7 +70,6 @@ class Config {
   [[nodiscard]] std::span<const std::string> notes() const { return notes_; }
 
  private:
-  friend struct ConfigReport;
   friend ConfigReport load_config(const ConfigSources& sources);
   std::vector<Entry> entries_;
   std::vector<std::string> notes_;

@@ -1,0 +1,148 @@
+// From the settings of all sources to one configuration, with every problem on the way.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ackline/base/config.h"
+#include "ackline/base/config_source.h"
+#include "ackline/base/nearest.h"
+
+namespace ackline {
+namespace {
+
+using config_source::Setting;
+using config_source::Settings;
+
+std::string_view nearest_key(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const ConfigKey& key : config_keys()) {
+    names.push_back(key.name);
+    if (!key.alias.empty()) names.push_back(key.alias);
+  }
+  if (const auto exact = nearest_name(name, names); !exact.empty()) return exact;
+  // ACK_TIMEOUT-like spellings and forgotten sections: try the last part alone.
+  const std::string_view leaf = name.substr(name.find_last_of('.') + 1);
+  for (const std::string_view known : names) {
+    if (known.substr(known.find_last_of('.') + 1) == leaf) return known;
+  }
+  return {};
+}
+
+std::string absence(const ConfigKey& key, const Setting& setting) {
+  if (!key.part.empty()) {
+    return fmt::format("{} is set, but this build has no {} ({})", key.name, key.part,
+                       setting.origin);
+  }
+  return fmt::format("{} is '{}', which this build does not have ({})", key.name, setting.text,
+                     setting.origin);
+}
+
+std::string built_values(const ConfigKey& key) {
+  std::string out;
+  for (const std::string_view value : key.allowed) {
+    if (std::ranges::find(key.absent, value) != key.absent.end()) continue;
+    out += (out.empty() ? "" : ", ") + std::string(value);
+  }
+  return out;
+}
+
+class Loader {
+ public:
+  explicit Loader(ConfigReport& report) : report_(report) {}
+
+  void take(Settings settings, std::vector<Config::Entry>& entries,
+            std::vector<std::string>& notes) {
+    std::ranges::move(settings.problems, std::back_inserter(report_.problems));
+    std::map<std::string_view, const Setting*> of_source;
+    for (const Setting& setting : settings.items) {
+      const ConfigKey* key = find_config_key(setting.name);
+      if (key == nullptr) {
+        unknown(setting, notes);
+        continue;
+      }
+      const auto [first, fresh] = of_source.try_emplace(key->name, &setting);
+      if (!fresh && setting.origin.starts_with("file ")) {
+        report_.problems.push_back(Error{ErrorCode::kDuplicateKey,
+                                         fmt::format("{} is given twice: {} and {}", key->name,
+                                                     first->second->origin, setting.origin),
+                                         "Keep one of them.", std::string(key->name)});
+        continue;
+      }
+      apply(*key, setting, entries[static_cast<std::size_t>(key - config_keys().data())], notes);
+    }
+  }
+
+ private:
+  void unknown(const Setting& setting, std::vector<std::string>& notes) {
+    const std::string_view near = nearest_key(setting.name);
+    std::string detail = fmt::format("there is no key {} ({})", setting.name, setting.origin);
+    if (!setting.strict) {
+      notes.push_back(std::move(detail) + "; it is ignored");
+      return;
+    }
+    std::string remedy = near.empty() ? "`ackline config show` lists all keys."
+                                      : fmt::format("Did you mean {}?", near);
+    report_.problems.push_back(
+        Error{ErrorCode::kUnknownField, std::move(detail), std::move(remedy), setting.name});
+  }
+
+  void apply(const ConfigKey& key, const Setting& setting, Config::Entry& entry,
+             std::vector<std::string>& notes) {
+    auto value = parse_config_value(key, setting.text);
+    if (!value) {
+      Error error = value.error();
+      error.detail += fmt::format(" ({})", setting.origin);
+      report_.problems.push_back(std::move(error));
+      return;
+    }
+    const bool absent_value = key.type == ConfigType::kEnum &&
+                              std::ranges::find(key.absent, value->text) != key.absent.end();
+    const bool asks = setting.text != key.default_value;
+    if (asks && (absent_value || !key.part.empty())) {
+      if (key.when_absent == WhenAbsent::kRefuse || absent_value) {
+        std::string remedy =
+            absent_value ? fmt::format("This build has {}.", built_values(key)) : "Leave it out.";
+        report_.problems.push_back(Error{ErrorCode::kUnsupported, absence(key, setting),
+                                         std::move(remedy), std::string(key.name)});
+        return;
+      }
+      notes.push_back(absence(key, setting) + "; going on without");
+    }
+    entry.text = setting.text;
+    entry.origin = setting.origin;
+    entry.value = std::move(*value);
+  }
+
+  ConfigReport& report_;
+};
+
+}  // namespace
+
+ConfigReport load_config(const ConfigSources& sources) {
+  ConfigReport report;
+  Loader loader(report);
+  const auto take = [&](Settings settings) {
+    loader.take(std::move(settings), report.config.entries_, report.config.notes_);
+  };
+  // The weakest first: a later one writes over it.
+  if (sources.file_text) {
+    const bool properties = sources.file_path.ends_with(".properties");
+    take(properties ? config_source::read_properties(sources.file_path, *sources.file_text)
+                    : config_source::read_yaml(sources.file_path, *sources.file_text));
+  }
+  take(config_source::read_environment(sources.environment));
+  take(config_source::read_definitions(sources.definitions));
+  return report;
+}
+
+std::vector<std::string> process_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    entries.emplace_back(*entry);
+  }
+  return entries;
+}
+
+}  // namespace ackline
