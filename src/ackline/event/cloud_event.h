@@ -104,7 +104,10 @@ class CloudEvent {
 [[nodiscard]] Result<void> check_attribute_name(std::string_view name);
 // Name and value by type and by the attribute's own rules. Else `bad_attribute`, `bad_utf8`.
 [[nodiscard]] Result<void> check_attribute(AttributeView attribute);
-// The whole event. Else `missing_attribute`, or what its first bad attribute or its data has.
+// All attributes: the required ones are there, each is as it must be.
+[[nodiscard]] Result<void> check_attributes(const CloudEvent& event);
+// The whole event, data included. Else `missing_attribute`, or what its first bad attribute or its
+// data has.
 [[nodiscard]] Result<void> check_event(const CloudEvent& event);
 
 // Appends the canonical string of a value: as it is, binary in base64.
