@@ -72,6 +72,9 @@ class Dispatcher {
     std::int64_t reconnect_grace_ms = 5'000;
     std::uint32_t read_events = 256;  // per read
     std::uint32_t read_bytes = 256 * 1024;
+    // The dispatcher journals the alive marks itself: before the first record of a moment and in
+    // `tick`, while timers are armed. Nobody else writes them.
+    std::int64_t alive_ms = 1'000;
   };
   Dispatcher(Options options, DispatcherPort& port, Random random);
   ~Dispatcher();
@@ -93,8 +96,9 @@ class Dispatcher {
   // one partition. kCorrupt: damaged or of an unknown version.
   [[nodiscard]] Result<void> restore(PartitionNumber partition, ByteView section);
   void snapshot(PartitionNumber partition, MonoMs now, std::string& out) const;
-  // A record that is not the log's own. Unknown progress numbers that meta does not know are
-  // skipped by the caller.
+  // A record that is not the log's own, boot and alive included (partition 0). Records of a
+  // partition that its section has applied already, and those of progress numbers that meta does
+  // not know, are left out by the caller. Groups and partitions are added before.
   [[nodiscard]] Result<void> apply(state::RecordType type, PartitionNumber partition,
                                    ByteView body);
   // Recovery is over. Leases and waits go on with the time that they had left; the first offers may

@@ -90,8 +90,10 @@ class DispatcherPort {
   virtual ~DispatcherPort() = default;
   // Into the open journal batch of this shard, in order.
   virtual void journal(state::RecordType type, PartitionNumber partition, ByteView body) = 0;
-  // The events from `from` on, at most `max_events` and about `max_bytes`, never past the high
-  // watermark.
+  // The events of `key.partition` from `from` on, at most `max_events` and about `max_bytes`, never
+  // past the high watermark. A lane reads its entries in the dead-letter partition: there `key` is
+  // the lane on that one, and `from` an offset of it. `key` comes back in `on_read`. A partition
+  // and its dead-letter partition are on one shard.
   virtual ReadStatus read(ProgressKey key, Offset from, std::uint32_t max_events,
                           std::uint32_t max_bytes, log::ReadBatch& out) = 0;
   virtual void deliver(Offer offer) = 0;
