@@ -43,7 +43,8 @@ class CachingMetaStore {
  public:
   struct Hooks {
     std::function<void()> on_lost;
-    // After a key changed; `now` null: it is gone. Not called by `refresh` for unchanged keys.
+    // After a key changed; `now` null: it is gone. Not called by `refresh` for unchanged keys. Two
+    // threads may tell two changes of one key in either order: who keeps something reads `find`.
     std::function<void(const K& key, const Cached<V>* now)> on_change;
   };
 
@@ -60,6 +61,9 @@ class CachingMetaStore {
   [[nodiscard]] std::optional<Cached<V>> find(const K& key) const;
   // Calls `visit` in key order under the cache's lock: short work only, no calls of the cache.
   void for_each(const std::function<bool(const K&, const Cached<V>&)>& visit) const;
+  // The same, from the first key that is not below `from`.
+  void for_each_from(const K& from,
+                     const std::function<bool(const K&, const Cached<V>&)>& visit) const;
   [[nodiscard]] std::size_t size() const;
   // Takes the result of one's own write in at once; older than what is known: ignored.
   void note_put(const K& key, V value, Revision revision);
@@ -74,6 +78,10 @@ class CachingMetaStore {
     K key;
     std::optional<Cached<V>> now;
   };
+  // Most removals remembered; past it the whole past is declared seen.
+  static constexpr std::size_t kRemovedMax = 4096;
+  [[nodiscard]] Result<void> fill();
+  [[nodiscard]] Result<void> swap_in(std::map<K, Cached<V>> fresh, Revision as_of);
   void on_event(std::uint64_t round, const WatchEvent& event);
   void apply_event(const WatchEvent& event, std::vector<Change>& changes);
   // Tells `on_change`, in the order of the changes, outside the lock.
