@@ -1,6 +1,5 @@
 // From the settings of all sources to one configuration, with every problem on the way.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -8,6 +7,9 @@
 #include "ackline/base/config.h"
 #include "ackline/base/config_source.h"
 #include "ackline/base/nearest.h"
+
+// The process's own, from the C library; unistd.h would bring all of POSIX in here.
+extern "C" char** environ;
 
 namespace ackline {
 namespace {
