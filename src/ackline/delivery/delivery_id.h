@@ -11,10 +11,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "ackline/base/result.h"
+#include "ackline/base/sip_hash.h"
 #include "ackline/base/types.h"
 
 namespace ackline::delivery {
@@ -44,13 +46,11 @@ class DeliveryIdCodec {
   [[nodiscard]] Result<DeliveryId> decode(std::string_view text) const;
 
  private:
-  [[nodiscard]] std::uint32_t check_of(Epoch epoch, const std::uint8_t* fields,
-                                       std::size_t size) const;
+  [[nodiscard]] std::uint32_t check_of(Epoch epoch, std::span<std::uint8_t> bytes) const;
 
   std::uint32_t salt_;
   std::array<char, 4> salt_text_;
-  std::uint64_t key_low_;
-  std::uint64_t key_high_;
+  SipKey key_;
 };
 
 }  // namespace ackline::delivery

@@ -1,15 +1,17 @@
 // Two bits per offset over a sliding window, in chunks of 4096: what the frontier knows of each
 // offset.
 //
-// A chunk that is all settled or all unknown is a shared constant and takes no memory; only mixed
-// chunks are allocated (1 KiB). The window is a ring of chunk pointers, 8 bytes per 4096 offsets.
-// Reads outside the ring say "unknown". Used by Frontier only, on its thread; nothing here fails.
+// A chunk that is all settled, all gap or all unknown is a shared constant and takes no memory;
+// only mixed chunks are allocated (1 KiB). The window is a ring of chunk pointers, 8 bytes per 4096
+// offsets. Reads outside the ring say "unknown". Used by Frontier only, on its thread; nothing here
+// fails.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace ackline::frontier {
@@ -63,10 +65,10 @@ class BitWindow {
     return {chunk.exists[word_of(offset)], chunk.open[word_of(offset)]};
   }
   // `offset` is at or above the ring's start. Grows the ring when it has to.
-  void set(std::uint64_t offset, Mark mark) { set_word(offset, 1ULL << (offset & 63U), mark); }
+  void set(std::uint64_t offset, Mark mark);
   // The bits of `mask` in the word of `offset`.
   void set_word(std::uint64_t offset, std::uint64_t mask, Mark mark);
-  // [begin, end); whole chunks take no memory for kSettled and kNone.
+  // [begin, end); whole chunks take no memory, except for kPending.
   void set_range(std::uint64_t begin, std::uint64_t end, Mark mark);
 
   // The first pending offset in [from, end), or `end`.
@@ -75,6 +77,8 @@ class BitWindow {
   [[nodiscard]] std::uint64_t next_settled(std::uint64_t from, std::uint64_t end) const;
   // The last pending offset in [begin, end), or `end` when there is none.
   [[nodiscard]] std::uint64_t last_pending(std::uint64_t begin, std::uint64_t end) const;
+  // The last settled offset in [begin, end), or `end` when there is none.
+  [[nodiscard]] std::uint64_t last_settled(std::uint64_t begin, std::uint64_t end) const;
   // The first offset in [from, end) that is neither settled nor a known gap, or `end`.
   [[nodiscard]] std::uint64_t next_unsettled(std::uint64_t from, std::uint64_t end) const;
 
@@ -85,13 +89,8 @@ class BitWindow {
   // Over [begin, end).
   [[nodiscard]] Counts count(std::uint64_t begin, std::uint64_t end) const;
 
-  // True when all offsets of the chunk that holds `offset` are settled, resp. unknown, at no cost.
-  [[nodiscard]] bool all_settled(std::uint64_t offset) const {
-    return &chunk_at(offset >> kChunkShift) == &kSettledChunk;
-  }
-  [[nodiscard]] bool all_none(std::uint64_t offset) const {
-    return &chunk_at(offset >> kChunkShift) == &kNoneChunk;
-  }
+  // The mark that all offsets of the chunk of `offset` share, where that is known at no cost.
+  [[nodiscard]] std::optional<Mark> uniform(std::uint64_t offset) const;
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
@@ -103,10 +102,14 @@ class BitWindow {
   };
   static const Chunk kNoneChunk;
   static const Chunk kSettledChunk;
+  static const Chunk kGapChunk;
+  [[nodiscard]] static bool is_constant(const Chunk* chunk) {
+    return chunk == &kNoneChunk || chunk == &kSettledChunk || chunk == &kGapChunk;
+  }
   // Deletes only what was allocated.
   struct Release {
     void operator()(const Chunk* chunk) const {
-      if (chunk != &kNoneChunk && chunk != &kSettledChunk) {
+      if (!is_constant(chunk)) {
         delete chunk;
       }
     }
@@ -126,10 +129,14 @@ class BitWindow {
   }
   void reach(std::uint64_t number);
   [[nodiscard]] Chunk& writable(std::uint64_t number);
-  void replace_chunk(std::uint64_t number, const Chunk& constant);
-  void recycle(ChunkPtr& chunk);
-  template <class Pick>
-  [[nodiscard]] std::uint64_t find(std::uint64_t from, std::uint64_t end, Pick pick) const;
+  void replace(ChunkPtr& chunk, const Chunk& constant);
+  [[nodiscard]] std::uint64_t ring_end() const { return (base_ + size_) << kChunkShift; }
+  template <class Skip, class Pick>
+  [[nodiscard]] std::uint64_t find(std::uint64_t from, std::uint64_t end, Skip skip,
+                                   Pick pick) const;
+  template <class Skip, class Pick>
+  [[nodiscard]] std::uint64_t find_last(std::uint64_t begin, std::uint64_t end, Skip skip,
+                                        Pick pick) const;
 
   std::vector<ChunkPtr> ring_;  // a power of two long, or empty
   std::size_t head_ = 0;

@@ -147,7 +147,7 @@ class Frontier {
  private:
   void advance();
   void move_cursor(std::uint64_t cursor);
-  [[nodiscard]] Result<Yield> offer_known(std::uint64_t offset, Mark mark);
+  std::uint64_t pass_to(std::uint64_t end);
   void start_at(std::uint64_t next);
   [[nodiscard]] bool out_of_span(std::uint64_t offset) const { return offset - next_ >= kSpanMax; }
 

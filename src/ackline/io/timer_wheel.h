@@ -18,7 +18,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -101,8 +100,7 @@ class TimerWheel {
  private:
   static constexpr unsigned kDigitBits = 6;
   static constexpr std::uint32_t kBuckets = 1U << kDigitBits;
-  static constexpr unsigned kLevels = 7;  // 2^42 ms are 139 years; later ones wait in kOverflow
-  static constexpr std::uint32_t kOverflow = kLevels * kBuckets;
+  static constexpr unsigned kLevels = 11;  // all 64 bits; a level takes memory once it is used
   static constexpr std::uint32_t kBucketCode = 0x80000000U;  // a link that names a bucket
   static constexpr std::uint64_t kSign = 1ULL << 63U;
 
@@ -124,9 +122,6 @@ class TimerWheel {
     return static_cast<std::uint32_t>(time >> (level * kDigitBits)) & (kBuckets - 1);
   }
   [[nodiscard]] Bucket& bucket(std::uint32_t number) {
-    if (number == kOverflow) {
-      return overflow_;
-    }
     auto& level = levels_[number / kBuckets];
     if (!level) {
       level = std::make_unique<std::array<Bucket, kBuckets>>();
@@ -138,7 +133,7 @@ class TimerWheel {
     due = std::max(due, now_);
     const unsigned level =
         (63U - static_cast<unsigned>(std::countl_zero((due ^ now_) | 1U))) / kDigitBits;
-    return level >= kLevels ? kOverflow : level * kBuckets + digit(due, level);
+    return level * kBuckets + digit(due, level);
   }
   void link(Slots& slots, std::uint32_t index) {
     const std::uint32_t number = bucket_for(ordered(slots.timer_due(index)));
@@ -148,9 +143,8 @@ class TimerWheel {
     if (list.empty()) {
       links.prev = kBucketCode | number;
       list.first = index;
-      if (number != kOverflow) {
-        used_[number / kBuckets] |= 1ULL << (number % kBuckets);
-      }
+      used_[number / kBuckets] |= 1ULL << (number % kBuckets);
+      levels_used_ |= 1U << (number / kBuckets);
     } else {
       links.prev = list.last;
       slots.timer_links(list.last).next = index;
@@ -164,8 +158,10 @@ class TimerWheel {
     if (is_first && is_last) {
       const std::uint32_t number = links.next & ~kBucketCode;
       bucket(number) = Bucket{};
-      if (number != kOverflow) {
-        used_[number / kBuckets] &= ~(1ULL << (number % kBuckets));
+      const unsigned level = number / kBuckets;
+      used_[level] &= ~(1ULL << (number % kBuckets));
+      if (used_[level] == 0) {
+        levels_used_ &= ~(1U << level);
       }
     } else if (is_first) {
       bucket(links.prev & ~kBucketCode).first = links.next;
@@ -183,31 +179,28 @@ class TimerWheel {
   // A bucket above level 0 whose digit is now's is on its way down and comes before all others.
   // Otherwise all used digits of a level are ahead of now's, so the lowest used level is next.
   [[nodiscard]] std::optional<Event> next_event() const {
-    for (unsigned level = kLevels - 1; level > 0; --level) {
+    if (levels_used_ == 0) {
+      return std::nullopt;
+    }
+    for (std::uint32_t rest = levels_used_ & ~1U; rest != 0; rest &= rest - 1) {
+      const auto level = static_cast<unsigned>(std::countr_zero(rest));
       if ((used_[level] >> digit(now_, level) & 1U) != 0) {
         return Event{now_, level * kBuckets + digit(now_, level)};
       }
     }
-    for (unsigned level = 0; level < kLevels; ++level) {
-      if (used_[level] != 0) {
-        const auto first = static_cast<std::uint32_t>(std::countr_zero(used_[level]));
-        const unsigned shift = level * kDigitBits;
-        const std::uint64_t above = now_ >> (shift + kDigitBits) << (shift + kDigitBits);
-        return Event{above | (std::uint64_t{first} << shift), level * kBuckets + first};
-      }
-    }
-    if (!overflow_.empty()) {
-      constexpr unsigned kTop = kLevels * kDigitBits;
-      return Event{((now_ >> kTop) + 1) << kTop, kOverflow};
-    }
-    return std::nullopt;
+    const auto level = static_cast<unsigned>(std::countr_zero(levels_used_));
+    const auto first = static_cast<std::uint32_t>(std::countr_zero(used_[level]));
+    const unsigned shift = level * kDigitBits;
+    const std::uint64_t below = (std::uint64_t{kBuckets} << shift) - 1;  // top level: all ones
+    const std::uint64_t at = (now_ & ~below) | (std::uint64_t{first} << shift);
+    return Event{at, level * kBuckets + first};
   }
 
   std::uint64_t now_;
   std::size_t size_ = 0;
   std::array<std::uint64_t, kLevels> used_{};  // bit per bucket that is not empty
   std::array<std::unique_ptr<std::array<Bucket, kBuckets>>, kLevels> levels_;
-  Bucket overflow_;
+  std::uint32_t levels_used_ = 0;
 };
 
 }  // namespace ackline::io
