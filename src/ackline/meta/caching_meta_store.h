@@ -29,7 +29,7 @@ namespace ackline::meta {
 template <class K, class V>
 struct CacheCodec {
   std::function<Result<K>(std::string_view key_after_prefix)> key;
-  std::function<Result<V>(std::string_view value)> value;
+  std::function<Result<V>(const K& key, std::string_view value)> value;
 };
 
 template <class V>

@@ -57,7 +57,7 @@ Result<void> CachingMetaStore<K, V>::fill() {
   std::map<K, Cached<V>> fresh;
   for (const Entry& entry : read->entries) {
     Result<K> key = codec_.key(std::string_view(entry.key).substr(prefix_.size()));
-    Result<V> value = key ? codec_.value(entry.value) : Result<V>(fail(key));
+    Result<V> value = key ? codec_.value(*key, entry.value) : Result<V>(fail(key));
     if (!value) {
       return fail(value.error().code,
                   fmt::format("meta record '{}': {}", entry.key, value.error().detail),
@@ -153,7 +153,7 @@ void CachingMetaStore<K, V>::apply_event(const WatchEvent& event, std::vector<Ch
     return;
   }
   if (event.kind == WatchEvent::Kind::kPut) {
-    Result<V> value = codec_.value(event.entry.value);
+    Result<V> value = codec_.value(*key, event.entry.value);
     if (value) {
       Cached<V> cached{std::move(*value), event.entry.revision};
       removed_.erase(*key);

@@ -63,7 +63,7 @@ class SubscriptionStore : public StatefulStore {
   // brings the event in the predicate, so that the store knows no filters.
   [[nodiscard]] virtual std::vector<StoredSubscription> targets_for(
       std::string_view topic, const std::function<bool(const Subscription&)>& matches) const = 0;
-  // Cached: the instance of the client's most recently seen subscription; nullopt: not subscribed.
+  // Cached: the instance of the client's most recently written subscription; nullopt: it has none.
   [[nodiscard]] virtual std::optional<std::string> instance_of(
       std::string_view client_id) const = 0;
   // Cached: topics with at least one subscription, sorted.
