@@ -16,6 +16,8 @@ constexpr std::size_t kFieldBytesMax = 5 + 5 + 9 + 5 + 5;
 constexpr std::size_t kPrefixBytes = 8;  // epoch and salt, of the bytes that are checked
 constexpr std::size_t kEpochTextMax = 7;
 constexpr std::size_t kSaltText = 4;
+static_assert(DeliveryIdCodec::kTextBytesMax ==
+              kEpochTextMax + 1 + kSaltText + 1 + ((kFieldBytesMax + kCheckBytes) * 8 + 4) / 5);
 
 constexpr std::array<std::uint8_t, 256> kValues = [] {
   std::array<std::uint8_t, 256> values{};

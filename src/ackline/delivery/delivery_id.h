@@ -34,7 +34,7 @@ struct DeliveryId {
 class DeliveryIdCodec {
  public:
   static constexpr std::uint32_t kSaltBits = 20;
-  static constexpr std::size_t kTextBytesMax = 57;
+  static constexpr std::size_t kTextBytesMax = 65;
   using Key = std::array<std::byte, 16>;
 
   // `salt` (its low 20 bits count) and `key` belong to a data directory and never change there.
