@@ -83,7 +83,7 @@ class Journal {
   // running one ends.
   void want_sync();
   // Writes a mark that is not worth a sync of its own: no timer is armed for it.
-  [[nodiscard]] Result<void> write_alive(std::uint8_t type, ByteView body);
+  [[nodiscard]] Result<Lsn> write_alive(std::uint8_t type, ByteView body);
 
   [[nodiscard]] Lsn written() const;
   [[nodiscard]] Lsn synced() const;

@@ -49,6 +49,8 @@ struct JournalFileInfo {
   Lsn first;
   Lsn last;  // first - 1 when nothing in it counts
   std::uint64_t used_bytes = 0;
+  // Holds damage or cannot be read: set aside under another name, never removed by the journal.
+  bool damaged = false;
 };
 
 struct JournalRecovery {
@@ -60,12 +62,15 @@ struct JournalRecovery {
   std::vector<JournalDamage> damage;
   std::vector<KeptBatch> kept;
   std::vector<JournalFileInfo> files;  // in the order of their use
+  // Prepared and never used, half-made, or wholly replaced: removed once the new file is in place.
+  std::vector<std::string> leftovers;
   std::uint64_t batches = 0;
   std::uint64_t records = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t cut_batches = 0;       // readable batches that came after the torn one
   std::uint64_t repaired_headers = 0;  // header or trailer unreadable, the batch whole all the same
   std::uint64_t next_sequence = 1;
+  std::uint64_t next_number = 1;  // of a file's name
 
   [[nodiscard]] bool is_damaged(PartitionNumber partition) const;
 };

@@ -1,0 +1,253 @@
+#include "ackline/io/journal/journal_files.h"
+
+#include <algorithm>
+
+#include "ackline/base/check.h"
+#include "ackline/io/journal/file_names.h"
+
+namespace ackline::io::journal {
+namespace {
+
+constexpr std::size_t kFillBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kMilestoneBytes = 64 * 1024;
+
+Result<void> fill_with_zeros(File& file, std::uint64_t size) {
+  if (auto done = file.resize(size); !done) return done;
+  const std::vector<std::byte> zeros(
+      static_cast<std::size_t>(std::min<std::uint64_t>(size, kFillBytes)));
+  for (std::uint64_t at = 0; at < size; at += zeros.size()) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(zeros.size(), size - at));
+    if (auto done = file.write(at, ByteView(zeros).first(count)); !done) return done;
+  }
+  return {};
+}
+
+// On a storage thread: a file of zeros that survives a power cut.
+Result<std::shared_ptr<File>> make_filled(FileSystem& fs, const std::string& directory,
+                                          const std::string& name, std::uint64_t size) {
+  const std::string path = join(directory, name);
+  auto file = fs.open(path, OpenMode::kCreateNew);
+  if (!file) return fail(file);
+  auto done = fill_with_zeros(**file, size);
+  if (done) done = (*file)->sync();
+  if (done) done = fs.sync_directory(directory);
+  if (!done) {
+    static_cast<void>(fs.remove(path));
+    return fail(done);
+  }
+  return std::shared_ptr<File>(std::move(*file));
+}
+
+}  // namespace
+
+JournalFiles::JournalFiles(const JournalOptions& options, JournalStats& stats)
+    : options_(options), stats_(stats) {}
+
+Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t journal_id,
+                                 Lsn first, Lsn last, ByteView batches) {
+  journal_id_ = journal_id;
+  next_sequence_ = recovered.next_sequence;
+  next_number_ = recovered.next_number;
+  FileSystem& fs = options_.fs;
+  if (auto done = fs.make_directories(options_.directory); !done) return done;
+  const std::string half_made = join(options_.directory, kHalfMadeName);
+  const std::uint64_t used = kFirstBatch + batches.size();
+  const std::uint64_t size =
+      align_up(std::max(used, options_.first_file_bytes) + kBlockBytes, kBlockBytes);
+  auto file = fs.open(half_made, OpenMode::kCreate);
+  if (!file) return fail(file);
+  if (auto done = (*file)->resize(0); !done) return done;
+  if (auto done = fill_with_zeros(**file, size); !done) return done;
+  if (auto done = write_header(**file, next_sequence_++, first); !done) return done;
+  if (auto done = (*file)->write(kFirstBatch, batches); !done) return done;
+  // Synced before it has its name: a file that can be found is whole.
+  if (auto done = (*file)->sync(); !done) return done;
+  const std::string name = file_name(next_number_++);
+  if (auto done = fs.rename(half_made, join(options_.directory, name)); !done) return done;
+  if (auto done = fs.sync_directory(options_.directory); !done) return done;
+  ++stats_.files_made;
+  for (const std::string& leftover : recovered.leftovers) {
+    if (leftover != kHalfMadeName) static_cast<void>(fs.remove(join(options_.directory, leftover)));
+  }
+  for (const JournalFileInfo& info : recovered.files) {
+    live_.push_back({.name = info.name,
+                     .first = info.first,
+                     .last = info.last,
+                     .file = nullptr,
+                     .damaged = info.damaged});
+    count(info.last, info.used_bytes);
+  }
+  live_.push_back(
+      {.name = name, .first = first, .last = last, .size = size, .file = std::move(*file)});
+  count(last, used);
+  position_ = align_up(used, kBlockBytes);
+  writable_ = true;
+  return {};
+}
+
+Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
+  if (!writable_ || position_ + batch.size() > live_.back().size) {
+    if (auto done = roll(lsn, batch.size()); !done) return done;
+  }
+  Live& current = live_.back();
+  if (auto done = current.file->write(position_, batch); !done) {
+    writable_ = false;
+    current.suspect = true;
+    if (current.last < current.first) {
+      remove_later(current.name);
+      live_.pop_back();
+    }
+    return done;
+  }
+  position_ += batch.size();
+  current.last = lsn;
+  current.dirty = true;
+  count(lsn, batch.size());
+  prepare_if_due();
+  return {};
+}
+
+Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
+  writable_ = false;
+  auto next =
+      take_spare(std::max(options_.file_bytes, align_up(kFirstBatch + batch_bytes, kBlockBytes)));
+  if (!next) return fail(next);
+  if (auto done = write_header(*next->file, next_sequence_++, first); !done) {
+    remove_later(next->name);
+    return done;
+  }
+  live_.push_back({.name = next->name,
+                   .first = first,
+                   .last = first.previous(),
+                   .size = next->size,
+                   .file = std::move(next->file)});
+  position_ = kFirstBatch;
+  writable_ = true;
+  prepare_failed_ = false;
+  return {};
+}
+
+Result<JournalFiles::Spare> JournalFiles::take_spare(std::uint64_t size) {
+  for (auto spare = spares_.begin(); spare != spares_.end(); ++spare) {
+    if (spare->size < size) continue;
+    Spare taken = std::move(*spare);
+    spares_.erase(spare);
+    ++stats_.files_reused;
+    return taken;
+  }
+  Spare made{file_name(next_number_++), size, nullptr};
+  auto file = options_.fs.open(join(options_.directory, made.name), OpenMode::kCreateNew);
+  if (!file) return fail(file);
+  directory_dirty_ = true;
+  if (auto done = (*file)->resize(size); !done) {
+    remove_later(made.name);
+    return fail(done);
+  }
+  ++stats_.files_made;
+  made.file = std::move(*file);
+  return made;
+}
+
+Result<void> JournalFiles::write_header(File& file, std::uint64_t sequence, Lsn first) {
+  const auto header = encode_file_header(
+      {.shard = options_.shard, .journal_id = journal_id_, .sequence = sequence, .first = first});
+  if (auto done = file.write(0, header); !done) return done;
+  return file.write(kSecondHeader, header);
+}
+
+JournalFiles::SyncSet JournalFiles::begin_sync() {
+  SyncSet set;
+  for (Live& file : live_) {
+    if (!file.dirty) continue;
+    file.dirty = false;
+    set.files.push_back(file.file);
+  }
+  set.directory = std::exchange(directory_dirty_, false);
+  position_ = align_up(position_, kBlockBytes);
+  return set;
+}
+
+void JournalFiles::prepare_if_due() {
+  if (preparing_ || prepare_failed_ || !spares_.empty() || position_ < live_.back().size / 2)
+    return;
+  preparing_ = true;
+  struct Outcome {
+    std::string name;
+    Result<std::shared_ptr<File>> file = nullptr;
+  };
+  auto outcome = std::make_shared<Outcome>();
+  outcome->name = file_name(next_number_++);
+  const std::uint64_t size = options_.file_bytes;
+  options_.storage.run(
+      background_lane(),
+      [&fs = options_.fs, directory = options_.directory, size, outcome] {
+        outcome->file = make_filled(fs, directory, outcome->name, size);
+      },
+      options_.executor,
+      [self = shared_from_this(), size, outcome] {
+        if (self->closed_) return;
+        if (!outcome->file) return self->prepared(fail(outcome->file));
+        self->prepared(Spare{outcome->name, size, std::move(*outcome->file)});
+      });
+}
+
+void JournalFiles::prepared(Result<Spare> made) {
+  preparing_ = false;
+  if (!made) {
+    prepare_failed_ = true;
+    return;
+  }
+  ++stats_.files_made;
+  spares_.push_back(std::move(*made));
+}
+
+void JournalFiles::recycle_below(Lsn lowest_needed) {
+  while (live_.size() > 1 && live_.front().last < lowest_needed) {
+    retire(live_.front());
+    live_.pop_front();
+  }
+  while (!milestones_.empty() && milestones_.front().lsn < lowest_needed) {
+    cut_bytes_ = milestones_.front().total_bytes;
+    milestones_.pop_front();
+  }
+}
+
+void JournalFiles::retire(const Live& file) {
+  if (file.damaged) {
+    const std::string aside = std::string(kDamagedPrefix) + file.name;
+    static_cast<void>(
+        options_.fs.rename(join(options_.directory, file.name), join(options_.directory, aside)));
+    return;
+  }
+  const bool reusable = file.file && !file.suspect && file.size == options_.file_bytes &&
+                        spares_.size() < options_.spare_files_max;
+  if (reusable) {
+    spares_.push_back({file.name, file.size, file.file});
+  } else {
+    ++stats_.files_removed;
+    remove_later(file.name);
+  }
+}
+
+void JournalFiles::remove_later(const std::string& name) {
+  options_.storage.run(
+      background_lane(),
+      [&fs = options_.fs, path = join(options_.directory, name)] {
+        static_cast<void>(fs.remove(path));
+      },
+      options_.executor, [] {});
+}
+
+void JournalFiles::count(Lsn lsn, std::uint64_t bytes) {
+  total_bytes_ += bytes;
+  if (milestones_.empty() || total_bytes_ - milestones_.back().total_bytes >= kMilestoneBytes) {
+    milestones_.push_back({lsn, total_bytes_});
+  }
+}
+
+std::uint32_t JournalFiles::background_lane() const {
+  // Beside the lane of the syncs: filling a file must not hold up a round.
+  return options_.shard.value() | 0x80000000U;
+}
+
+}  // namespace ackline::io::journal
