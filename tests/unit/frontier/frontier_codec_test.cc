@@ -60,6 +60,27 @@ TEST(FrontierCodec, GapsAreRememberedSoThatALateSettlePassesThem) {
   EXPECT_EQ(again.value(), Offset(5));
 }
 
+// Golden: what is on disk stays readable. Runs in one stretch, a bitmap with gaps in the next.
+TEST(FrontierCodec, TheBytesOfVersion1DoNotChange) {
+  Frontier frontier(Offset(5), 1000);
+  for (const std::int64_t offset : {5, 6, 7, 10, 11}) {
+    ASSERT_TRUE(frontier.offer(Offset(offset)));
+  }
+  EXPECT_EQ(frontier.settle_range(Offset(6), Offset(10)), 3U);
+  const std::string golden("\x01\x05\x14\x05\x06\x01", 6);
+  EXPECT_EQ(bytes_of(frontier), golden);
+  const Frontier again = Frontier::deserialise(as_bytes(golden), 1000).value();
+  EXPECT_EQ(again.value(), Offset(4));
+  EXPECT_EQ(again.settled_ahead(), 3U);
+
+  const std::string bitmap("\x01\x02\x07\xF8\0\0\0\0\0\0\x0F\0\x07\0\0\0\0\0\0", 19);
+  const Frontier third = Frontier::deserialise(as_bytes(bitmap), 1000).value();
+  EXPECT_EQ(third.value(), Offset(1));
+  EXPECT_EQ(third.settled_ahead(), 9U);
+  EXPECT_TRUE(third.is_settled(Offset(59)));
+  EXPECT_FALSE(third.is_offered(Offset(48)));
+}
+
 TEST(FrontierCodec, AnEmptyFrontierIsAFewBytes) {
   const Frontier frontier(Offset(1'000'000), 5);
   EXPECT_LE(bytes_of(frontier).size(), 4U);

@@ -160,17 +160,17 @@ void run_schedules(std::uint64_t first_seed, std::uint64_t count, const Shape& s
 }
 
 TEST(FrontierModel, Invariant1And2HoldOverDenseSchedules) {
-  run_schedules(1, 60, {0, 2, 20, 1500});
+  run_schedules(1, 25, {0, 2, 20, 1500});
 }
 
 TEST(FrontierModel, Invariant1And2HoldWithStartsThatAreNotZero) {
-  run_schedules(1000, 30, {4090, 3, 30, 1500});
-  run_schedules(2000, 30, {(1LL << 40) + 63, 3, 30, 1500});
+  run_schedules(1000, 12, {4090, 3, 30, 1500});
+  run_schedules(2000, 12, {(1LL << 40) + 63, 3, 30, 1500});
 }
 
 TEST(FrontierModel, Invariant2HoldsWithGapsAcrossWordsAndChunks) {
-  run_schedules(3000, 20, {100, 200, 400, 600});
-  run_schedules(4000, 10, {0, 6000, 9000, 150});
+  run_schedules(3000, 8, {100, 200, 400, 600});
+  run_schedules(4000, 4, {0, 6000, 9000, 150});
 }
 
 }  // namespace
