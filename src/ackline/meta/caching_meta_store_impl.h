@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ackline/meta/caching_meta_store.h"
+
 namespace ackline::meta {
 
 template <class K, class V>

@@ -80,7 +80,8 @@ struct StoredProgress {
 class DeliveryStateStore : public StatefulStore {
  public:
   // All or nothing. Errors: kStale (older generation), kBadValue (a put at or below the frontier,
-  // or of another progress), and those of the backend, after which nothing changed.
+  // of another progress or without an attempt; a range that is none), and those of the backend,
+  // after which nothing changed.
   [[nodiscard]] virtual Result<void> apply(const DeliveryBatch& batch) = 0;
   // nullopt: that id is not current here (settled, offered again since, or never known).
   [[nodiscard]] virtual Result<std::optional<DeliveryState>> get(const DeliveryRef& ref) = 0;
@@ -96,7 +97,9 @@ class DeliveryStateStore : public StatefulStore {
   // Batches of one, in the generation and at the frontier that are stored (generation 1 and
   // frontier -1 where there is none).
   [[nodiscard]] Result<void> put(const DeliveryState& delivery);
-  [[nodiscard]] Result<void> remove(const DeliveryRef& ref, Outcome outcome);
+  // False: that id is not current here, nothing changed; a late ack of an id that was offered again
+  // removes nothing (EventMesh #5291).
+  [[nodiscard]] Result<bool> remove(const DeliveryRef& ref, Outcome outcome);
 
  private:
   [[nodiscard]] Result<DeliveryBatch> batch_of_one(ProgressNumber progress,

@@ -18,7 +18,8 @@ constexpr std::uint8_t kOfferLane = 0x02;
 constexpr std::uint8_t kOfferHasAttempt = 0x04;  // else 1
 constexpr std::uint8_t kOfferHasRestarts = 0x08;
 constexpr std::uint8_t kOfferHasKey = 0x10;
-constexpr std::uint8_t kOfferKnown = 0x1f;
+constexpr std::uint8_t kOfferHasLosses = 0x20;
+constexpr std::uint8_t kOfferKnown = 0x3f;
 
 // Bits of an end's first byte, above the cause.
 constexpr std::uint8_t kEndCauseMask = 0x0f;
@@ -97,6 +98,7 @@ void OfferRecord::encode(std::string& out) const {
   flags |= attempt != 1 ? kOfferHasAttempt : 0;
   flags |= restarts != 0 ? kOfferHasRestarts : 0;
   flags |= key_hash != 0 ? kOfferHasKey : 0;
+  flags |= losses != 0 ? kOfferHasLosses : 0;
   ByteWriter writer(out);
   writer.u8(flags);
   writer.varint(progress.value());
@@ -110,6 +112,9 @@ void OfferRecord::encode(std::string& out) const {
   }
   if (restarts != 0) {
     writer.varint(restarts);
+  }
+  if (losses != 0) {
+    writer.varint(losses);
   }
   if (key_hash != 0) {
     writer.u64(key_hash);
@@ -135,6 +140,9 @@ Result<OfferRecord> OfferRecord::decode(ByteView body) {
   }
   if ((flags & kOfferHasRestarts) != 0) {
     record.restarts = in.u32();
+  }
+  if ((flags & kOfferHasLosses) != 0) {
+    record.losses = in.u32();
   }
   if ((flags & kOfferHasKey) != 0) {
     record.key_hash = in.u64();

@@ -55,6 +55,8 @@ struct OfferRecord {
   std::uint32_t offer = 0;     // counter per (progress, partition), part of the deliveryId
   std::uint32_t attempt = 1;   // from 1
   std::uint32_t restarts = 0;  // unclean starts that this event's offers lived through (inv. 14)
+  // Attempts of this event lost to expiry or client loss; 0 leaves what its end records add up to.
+  std::uint32_t losses = 0;
   ClientNumber client;
   std::uint64_t lease_ms = 0;  // length of the lease from this record on
   std::uint64_t key_hash = 0;  // of the ordering key; 0: no key
@@ -143,7 +145,9 @@ struct SettleRecord {
 };
 
 enum class ReopenKind : std::uint8_t {
-  kStart = 1,   // first sight of the group on this partition: its resolved start (invariant 4)
+  // First sight of the group on this partition: its resolved start (invariant 4). Again in the same
+  // generation it only raises the frontier, over offsets that do not exist (invariant 2).
+  kStart = 1,
   kReplay = 2,  // keeps in-flight slots and their ids
   kReset = 3,   // drops them
 };

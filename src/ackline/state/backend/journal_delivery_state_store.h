@@ -1,13 +1,13 @@
 // DeliveryStateStore on journal records: each batch becomes the records that the dispatcher would
 // have written, and the image of those records answers the reads.
 //
-// One thread (its shard's). Does not block: records go to the sink, which is the journal's current
-// batch; `flush` asks the sink's owner to sync. The records of a batch are handed over in one
-// `SinkBatch`, so the journal writes all of them or none.
+// One thread (its shard's). Does not block but in `flush` and `close`: records go to the journal's
+// current batch. A batch that the journal does not take changes nothing here either.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,13 +17,19 @@
 
 namespace ackline::state {
 
+struct JournalBody {
+  RecordType type = RecordType::kOffer;
+  std::string body;
+};
+
 // A journal as this store sees it. The runtime adapts io's journal; tests keep a list.
-class DeliveryJournal : public RecordSink {
+class DeliveryJournal {
  public:
-  // Records appended between the two are one batch on disk. `end_batch` false: none of them count.
-  virtual void begin_batch() = 0;
-  [[nodiscard]] virtual Result<void> end_batch() = 0;
-  // Blocks until everything appended is durable.
+  virtual ~DeliveryJournal() = default;
+  // One batch on disk: all of them or none. `partition` 0: of the whole shard.
+  [[nodiscard]] virtual Result<void> write(PartitionNumber partition,
+                                           std::span<const JournalBody> records) = 0;
+  // Blocks until everything written is durable.
   [[nodiscard]] virtual Result<void> sync() = 0;
 };
 
@@ -49,14 +55,13 @@ class JournalDeliveryStateStore final : public DeliveryStateStore {
   [[nodiscard]] Result<void> mark_alive();
 
  private:
-  struct Body {
-    RecordType type;
-    std::string bytes;
-  };
   [[nodiscard]] Result<void> check(const DeliveryBatch& batch) const;
-  [[nodiscard]] std::vector<Body> records_of(const DeliveryBatch& batch) const;
-  [[nodiscard]] Result<void> write(PartitionNumber partition, const std::vector<Body>& records);
+  [[nodiscard]] std::vector<JournalBody> records_of(const DeliveryBatch& batch) const;
+  // Journals the records, then adds them to the image.
+  [[nodiscard]] Result<void> write(PartitionNumber partition,
+                                   const std::vector<JournalBody>& records);
   [[nodiscard]] Result<void> require_open() const;
+  // Brings the image's time to the clock's.
   void advance();
 
   DeliveryJournal& journal_;
