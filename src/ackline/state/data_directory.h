@@ -66,15 +66,19 @@ class DataDirectory {
  private:
   DataDirectory(io::FileSystem& fs, std::string path, DataDirectoryOptions options);
   [[nodiscard]] std::string below(std::string_view name) const;
-  [[nodiscard]] Result<void> check_format();
-  // The bytes of `name`, `count` of them; made of entropy when the file is not there.
-  [[nodiscard]] Result<std::string> load_or_make(std::string_view name, std::size_t count);
+  // True: the directory is complete and of our format. False: it is new.
+  [[nodiscard]] Result<bool> check_format();
+  // The `count` bytes of the file `name`; made by `make` when it is not there and may be missing.
+  [[nodiscard]] Result<std::string> load_or_make(std::string_view name, bool must_exist,
+                                                 std::size_t count,
+                                                 const std::function<std::string()>& make);
   [[nodiscard]] std::string random_bytes(std::size_t count) const;
 
   io::FileSystem* fs_;
   std::string path_;
   DataDirectoryOptions options_;
   std::unique_ptr<io::FileLock> lock_;
+  Epoch epoch_;
   std::uint32_t salt_ = 0;
   std::array<std::byte, 16> id_key_{};
 };

@@ -1,0 +1,75 @@
+#include "ackline/state/store_factory.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ackline/io/kv/rocksdb_key_value.h"
+#include "ackline/state/backend/kv_offset_store.h"
+#include "ackline/state/backend/meta_dead_letter_store.h"
+#include "ackline/state/backend/meta_subscription_store.h"
+
+namespace ackline::state {
+namespace {
+
+Result<void> check_type(std::string_view option, std::string_view type,
+                        const std::vector<std::string_view>& known) {
+  if (std::ranges::find(known, type) != known.end()) {
+    return {};
+  }
+  return fail(ErrorCode::kBadValue,
+              fmt::format("{} is '{}'; this build knows {}", option, type, fmt::join(known, ", ")),
+              "Use one of those.", std::string(option));
+}
+
+Result<void> check_types(const StoreOptions& options) {
+  if (const auto fine = check_type("meta.type", options.meta_type, {"local"}); !fine) {
+    return fine;
+  }
+  if (const auto fine = check_type("offset.type", options.offset_type, {"rocksdb"}); !fine) {
+    return fine;
+  }
+  return check_type("deadLetter.store", options.dead_letter_type, {"meta"});
+}
+
+}  // namespace
+
+Result<Stores> open_stores(io::FileSystem& fs, const Clock& clock, const StoreOptions& options) {
+  if (const Result<void> fine = check_types(options); !fine) {
+    return fail(fine);
+  }
+  Stores stores;
+  auto meta_kv = io::open_rocksdb(fs, options.meta_path);
+  if (!meta_kv) {
+    return fail(meta_kv);
+  }
+  stores.meta_kv = std::move(*meta_kv);
+  auto meta = meta::open_local_meta_store(*stores.meta_kv, clock);
+  if (!meta) {
+    return fail(meta);
+  }
+  stores.meta = std::move(*meta);
+  auto offset_kv = io::open_rocksdb(fs, options.offset_path);
+  if (!offset_kv) {
+    return fail(offset_kv);
+  }
+  stores.offset_kv = std::move(*offset_kv);
+  auto offsets = open_kv_offset_store(*stores.offset_kv);
+  if (!offsets) {
+    return fail(offsets);
+  }
+  stores.offsets = std::move(*offsets);
+  auto subscriptions =
+      open_meta_subscription_store(*stores.meta, clock, {.on_lost = options.on_subscriptions_lost});
+  if (!subscriptions) {
+    return fail(subscriptions);
+  }
+  stores.subscriptions = std::move(*subscriptions);
+  stores.dead_letters = make_meta_dead_letter_store(*stores.meta);
+  return stores;
+}
+
+}  // namespace ackline::state
