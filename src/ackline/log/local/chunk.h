@@ -42,6 +42,8 @@ class Chunk {
   [[nodiscard]] std::uint64_t position_of(Offset offset) const;
   [[nodiscard]] StoredEvent event(Offset offset) const;
   [[nodiscard]] ByteView bytes() const { return {data_.get(), size_}; }
+  [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
+  [[nodiscard]] std::uint32_t unflushed() const { return size_ - flushed; }
   [[nodiscard]] std::uint32_t room() const { return capacity_ - size_; }
   [[nodiscard]] std::uint64_t memory_bytes() const;
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ackline/base/result.h"
@@ -47,11 +48,14 @@ struct PartitionReport {
   [[nodiscard]] bool damaged() const;
 };
 
-// Every record of every file. Errors: only when the directory itself cannot be listed; a directory
-// that is not there is an empty partition.
-[[nodiscard]] Result<PartitionReport> examine_partition(io::FileSystem& fs,
-                                                        const std::string& directory,
-                                                        PartitionNumber number);
+// Every record of every file, and every index against it. `section`: what the newest checkpoint
+// holds for the partition; with it a bad byte below the checkpoint's lengths is told from the torn
+// end that a crash leaves (and the journal refills). Without it, what follows the last good record
+// is a note if it is the end of the newest file, else damage. Errors: only when the directory
+// cannot be listed; one that is not there is an empty partition.
+[[nodiscard]] Result<PartitionReport> examine_partition(
+    io::FileSystem& fs, const std::string& directory, PartitionNumber number,
+    std::optional<std::string_view> section = std::nullopt);
 
 // Calls `each` for every offset that exists in the files within [from, to], ascending; it returns
 // false to stop. Verifies each record on the way. Errors: kCorrupt naming file and position.

@@ -35,6 +35,8 @@
 
 namespace ackline::log {
 
+struct PublishBody;
+
 struct PartitionOptions {
   // A segment that would grow past this is closed and the next one begun. A batch is never split.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20U;
@@ -50,10 +52,10 @@ struct PartitionOptions {
 
 // What a checkpoint stores of a partition, and what must be on disk before it counts.
 struct PartitionCheckpoint {
-  // `File::sync` each, on a storage thread; then `sync_directory` of `directory` unless empty. If
-  // one fails call `LocalPartition::checkpoint_failed` and let the checkpoint go.
+  // `File::sync` each, on a storage thread; then `sync_directory` each. If one fails call
+  // `LocalPartition::checkpoint_failed` and let the checkpoint go.
   std::vector<std::shared_ptr<io::File>> files;
-  std::string directory;
+  std::vector<std::string> directories;
   // To be stored and given to `open`; opaque (docs/formats/segment.md).
   std::string section;
 };
@@ -160,37 +162,42 @@ class LocalPartition final : public PartitionLog {
   [[nodiscard]] Result<void> absorb(std::unique_ptr<ReadJob> job) override;
 
  private:
-  struct Place {  // an offset's byte position in its segment
-    std::uint64_t position = 0;
-    bool exact = true;
-  };
-
   LocalPartition(io::FileSystem& fs, std::string directory, PartitionNumber number,
                  ReadCache& cache, PartitionOptions options);
+  [[nodiscard]] std::string path_of(const Segment& segment) const;
+  // kQuarantined or kPoisoned once it is.
+  [[nodiscard]] Result<void> usable() const;
+  // Remembers what was found as this partition's damage and returns it.
+  [[nodiscard]] Error damaged(const Error& found);
 
-  // Writing.
+  // Writing (partition.cc, partition_flush.cc).
   [[nodiscard]] Segment& segment_for_append(std::uint64_t batch_bytes);
-  void append_record(Segment& segment, Offset offset, WallMs time, ByteView record);
-  [[nodiscard]] Chunk& chunk_for_append(const Segment& segment, std::uint64_t bytes);
-  [[nodiscard]] Result<void> open_for_write(Segment& segment);
-  [[nodiscard]] Result<void> grow(Segment& segment, std::uint64_t needed);
+  // Room for one record of `bytes` at the end of `segment`; the caller fills it.
+  [[nodiscard]] std::byte* add_record(Segment& segment, std::uint32_t bytes, WallMs time);
+  [[nodiscard]] Result<void> open_for_write(Segment& segment, std::uint64_t first_position);
+  [[nodiscard]] Result<void> grow(Segment& segment, std::uint64_t needed_bytes);
   [[nodiscard]] Result<void> write_chunk(Chunk& chunk);
-  [[nodiscard]] Result<void> seal_finished();
+  [[nodiscard]] Result<void> seal(Segment& segment);
   void trim_tail(std::uint64_t keep_bytes);
+  void drop_tail_before(Offset end);
 
-  // Boot.
+  // Boot (partition_boot.cc).
   [[nodiscard]] Result<void> restore(std::string_view section);
-  [[nodiscard]] Result<void> cut_files();
+  [[nodiscard]] Result<void> check_files();
+  void take_records(Segment& segment, const PublishBody& publish);
+  [[nodiscard]] Result<void> cut_last();
   [[nodiscard]] Result<void> sweep_files();
 
-  // Reading.
-  [[nodiscard]] Result<void> usable() const;
+  // Reading (partition_read.cc).
   [[nodiscard]] Segment* segment_of(Offset offset);
-  [[nodiscard]] std::shared_ptr<const Chunk> in_tail(Offset offset) const;
+  [[nodiscard]] const std::shared_ptr<Chunk>* in_tail(Offset offset) const;
   [[nodiscard]] Result<std::shared_ptr<const Chunk>> chunk_of(Offset offset, bool single);
-  [[nodiscard]] std::optional<ChunkStart> start_in(const Segment& segment, Offset offset) const;
-  [[nodiscard]] Place place_of(Offset offset);
-  [[nodiscard]] Error damaged(const Error& found);
+  [[nodiscard]] ChunkRequest request_for(const Segment& segment, Offset offset) const;
+  [[nodiscard]] std::optional<ChunkStart> start_in(const Segment& segment, Offset offset);
+  // On kTimeout `blocked` is the offset whose chunk is missing.
+  [[nodiscard]] Result<Offset> search_time(WallMs time, Offset& blocked);
+  // Frame bytes of all kept segments below `offset`, plus whether that is exact.
+  [[nodiscard]] ByteCount bytes_below(Offset offset);
   void touch(Segment& segment);
 
   io::FileSystem& fs_;
@@ -208,8 +215,11 @@ class LocalPartition final : public PartitionLog {
   std::uint64_t unflushed_bytes_ = 0;
   std::uint64_t tail_bytes_ = 0;
   std::uint64_t use_counter_ = 0;  // for closing the segment files that were not read for longest
+  std::vector<Offset> doomed_;     // segments that a rollback took back; files to be removed
   bool directory_made_ = false;
-  bool directory_dirty_ = false;           // a file was made or renamed since the last checkpoint
+  bool directory_dirty_ = false;    // a file was made or removed since the last checkpoint began
+  bool directory_syncing_ = false;  // that sync belongs to the checkpoint that runs
+  bool frozen_ = false;  // damaged at boot: the journal's records are not in the segments
   std::optional<Offset> checkpoint_next_;  // of the section we were opened with
   std::optional<Error> damage_;
 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,12 +18,15 @@
 
 namespace ackline::log {
 
+// Below every append time: "no record before".
+inline constexpr WallMs kNoTime{std::numeric_limits<std::int64_t>::min()};
+
 // A segment in numbers; what an index file repeats so that it cannot be taken for another's.
 struct SegmentFacts {
   Offset base;
-  Offset end;                // exclusive
-  std::uint64_t length = 0;  // bytes that are data, header included
-  WallMs max_time;           // highest append time; only if base < end
+  Offset end;                 // exclusive
+  std::uint64_t length = 0;   // bytes that are data, header included
+  WallMs max_time = kNoTime;  // no record's append time is above it
   friend bool operator==(const SegmentFacts&, const SegmentFacts&) = default;
 };
 
@@ -31,7 +35,7 @@ class SegmentIndex {
   struct Entry {
     Offset offset;
     std::uint64_t position = 0;
-    // Highest append time of the segment's records before this one (min when there is none).
+    // Highest append time of the segment's records before this one (kNoTime when there is none).
     WallMs max_before;
     friend bool operator==(const Entry&, const Entry&) = default;
   };
