@@ -21,7 +21,4 @@ struct ProblemOptions {
 // The JSON object alone.
 [[nodiscard]] std::string problem_json(const Error& error, std::string_view extra_members = {});
 
-// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
-
 }  // namespace ackline::http

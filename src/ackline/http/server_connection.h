@@ -6,10 +6,12 @@
 // problem and the connection closes after it.
 //
 // Whoever moves the bytes (http/server.cc, or a simulation) drives it so:
-//   on_bytes / on_eof / on_tick, then while has_output(): take_output(s), write s, on_written(n),
-//   then look at wants_read(), wants_shutdown() and wants_close().
-// Answers may come outside of these calls; `wake` then asks for the same round, once until the next
-// take_output. One thread. Owned by a shared_ptr because Responders outlive it or it them.
+//   on_bytes / on_eof / on_tick, then a round: while nothing is being written and has_output():
+//   take_output(s), write s, on_written(n); then obey wants_read, wants_shutdown and wants_close,
+//   where closing means on_lost().
+// Answers may come outside of these calls; `wake` then asks for a round, once until the next
+// on_written, which a woken round calls even if there is nothing to write (n = 0).
+// One thread. Owned by a shared_ptr because Responders outlive it or it them.
 #pragma once
 
 #include <functional>
@@ -42,14 +44,14 @@ class ServerConnection : public ResponseSink {
   virtual void on_bytes(MonoMs now, std::string_view bytes) = 0;
   // The peer sends no more. Open answers are told `on_gone`, but may still be given.
   virtual void on_eof(MonoMs now) = 0;
-  // The connection is lost: nothing is written any more.
+  // The connection is lost or was closed: nothing is written any more.
   virtual void on_lost() = 0;
   virtual void on_tick(MonoMs now) = 0;
   [[nodiscard]] virtual std::optional<MonoMs> next_deadline() const = 0;
 
   // Output.
   [[nodiscard]] virtual bool has_output() const = 0;
-  // Swaps the output into `into`, which must be empty; its capacity is used again.
+  // Swaps the output with `into`, which must be empty.
   virtual void take_output(std::string& into) = 0;
   // `bytes` of what was taken went to the peer.
   virtual void on_written(MonoMs now, std::size_t bytes) = 0;

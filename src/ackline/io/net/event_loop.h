@@ -35,7 +35,8 @@ class EventLoop final : public Executor {
   TimerId schedule(MonoMs at, Task task) override;
   void cancel(TimerId timer) override;
   [[nodiscard]] const Clock& clock() const override;
-  // True on the loop's thread, and anywhere before `start`, when it is being set up.
+  // True on the loop's thread, and anywhere while that thread does not run: when the loop is being
+  // set up before `start`, and when what it owned is taken down after its end.
   [[nodiscard]] bool here() const override;
 
   struct Impl;

@@ -1,0 +1,166 @@
+#include "ackline/http/response_queue.h"
+
+#include <utility>
+
+namespace ackline::http {
+
+ResponseToken ResponseQueue::open(const Opening& opening) {
+  slots_.emplace_back().opening = opening;
+  return first_token_ + slots_.size() - 1;
+}
+
+ResponseQueue::Slot* ResponseQueue::find(ResponseToken token, State state) {
+  if (token < first_token_ || token - first_token_ >= slots_.size()) {
+    return nullptr;
+  }
+  Slot& slot = slots_[token - first_token_];
+  return slot.state == state ? &slot : nullptr;
+}
+
+bool ResponseQueue::is_open(ResponseToken token) const {
+  return token >= first_token_ && token - first_token_ < slots_.size() &&
+         slots_[token - first_token_].state != State::kDone;
+}
+
+bool ResponseQueue::is_last(ResponseToken token) const {
+  return token + 1 == first_token_ + slots_.size();
+}
+
+// Where the slot's bytes go; `end` counts them.
+std::string& ResponseQueue::begin(Slot& slot) {
+  if (&slot == slots_.data()) {
+    return output_;
+  }
+  queued_bytes_ -= slot.bytes.size();
+  return slot.bytes;
+}
+
+void ResponseQueue::end(Slot& slot) {
+  if (&slot != slots_.data()) {
+    queued_bytes_ += slot.bytes.size();
+  }
+}
+
+void ResponseQueue::head(Slot& slot, const Response& response, BodyFraming framing, bool close) {
+  slot.framing = framing;
+  slot.opening.close =
+      slot.opening.close || close || response.close || framing == BodyFraming::kUntilEnd;
+  append_response(begin(slot), response,
+                  {.framing = framing,
+                   .head_only = slot.opening.head_only,
+                   .close = slot.opening.close,
+                   .http_1_0 = slot.opening.http_1_0});
+  end(slot);
+}
+
+bool ResponseQueue::respond(ResponseToken token, const Response& response, bool close) {
+  Slot* slot = find(token, State::kWaiting);
+  if (slot == nullptr) {
+    return false;
+  }
+  head(*slot, response, BodyFraming::kLength, close);
+  complete(*slot);
+  return true;
+}
+
+bool ResponseQueue::start_stream(ResponseToken token, const Response& response, bool close) {
+  Slot* slot = find(token, State::kWaiting);
+  if (slot == nullptr) {
+    return false;
+  }
+  head(*slot, response, slot->opening.http_1_0 ? BodyFraming::kUntilEnd : BodyFraming::kChunked,
+       close);
+  slot->state = State::kStreaming;
+  (void)write_stream(token, response.body);
+  return true;
+}
+
+bool ResponseQueue::write_stream(ResponseToken token, std::string_view bytes) {
+  Slot* slot = find(token, State::kStreaming);
+  if (slot == nullptr || slot->opening.head_only || bytes.empty()) {
+    return false;
+  }
+  std::string& out = begin(*slot);
+  if (slot->framing == BodyFraming::kChunked) {
+    append_chunk(out, bytes);
+  } else {
+    out.append(bytes);
+  }
+  end(*slot);
+  return true;
+}
+
+bool ResponseQueue::end_stream(ResponseToken token) {
+  Slot* slot = find(token, State::kStreaming);
+  if (slot == nullptr) {
+    return false;
+  }
+  if (slot->framing == BodyFraming::kChunked && !slot->opening.head_only) {
+    append_last_chunk(begin(*slot));
+    end(*slot);
+  }
+  complete(*slot);
+  return true;
+}
+
+bool ResponseQueue::on_gone(ResponseToken token, Task task) {
+  if (!is_open(token)) {
+    return false;
+  }
+  slots_[token - first_token_].gone = std::move(task);
+  return true;
+}
+
+void ResponseQueue::complete(Slot& slot) {
+  slot.state = State::kDone;
+  // Destroyed last: what it holds may come back to this queue.
+  const Task dropped = std::exchange(slot.gone, {});
+  advance();
+}
+
+// Moves complete answers out of the way and gives the output to the next one.
+void ResponseQueue::advance() {
+  std::size_t done = 0;
+  while (done < slots_.size() && slots_[done].state == State::kDone && !closing_) {
+    closing_ = slots_[done].opening.close;
+    ++done;
+    if (done < slots_.size() && !closing_) {
+      queued_bytes_ -= slots_[done].bytes.size();
+      output_.append(slots_[done].bytes);
+      slots_[done].bytes = {};
+    }
+  }
+  if (done == 0) {
+    return;
+  }
+  first_token_ += done;
+  slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(done));
+  if (closing_) {
+    for (Slot& slot : slots_) {
+      slot.state = State::kDone;
+      slot.bytes = {};
+    }
+    queued_bytes_ = 0;
+  }
+}
+
+void ResponseQueue::run_gone_tasks() {
+  std::vector<Task> tasks;
+  for (Slot& slot : slots_) {
+    if (slot.gone) {
+      tasks.push_back(std::exchange(slot.gone, {}));
+    }
+  }
+  for (Task& task : tasks) {
+    task();
+  }
+}
+
+void ResponseQueue::clear() {
+  first_token_ += slots_.size();
+  slots_.clear();
+  output_ = {};
+  queued_bytes_ = 0;
+}
+
+}  // namespace ackline::http
