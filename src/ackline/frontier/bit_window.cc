@@ -217,6 +217,12 @@ std::uint64_t BitWindow::next_settled(std::uint64_t from, std::uint64_t end) con
   return at < stop ? at : end;
 }
 
+std::uint64_t BitWindow::next_not_settled(std::uint64_t from, std::uint64_t end) const {
+  return find(
+      from, end, [](const Chunk& chunk) { return &chunk == &kSettledChunk; },
+      [](const Word& word) { return ~word.settled(); });
+}
+
 std::uint64_t BitWindow::next_unsettled(std::uint64_t from, std::uint64_t end) const {
   return find(
       from, end,

@@ -79,6 +79,8 @@ class BitWindow {
   [[nodiscard]] std::uint64_t last_pending(std::uint64_t begin, std::uint64_t end) const;
   // The last settled offset in [begin, end), or `end` when there is none.
   [[nodiscard]] std::uint64_t last_settled(std::uint64_t begin, std::uint64_t end) const;
+  // The first offset in [from, end) that is not settled, or `end`.
+  [[nodiscard]] std::uint64_t next_not_settled(std::uint64_t from, std::uint64_t end) const;
   // The first offset in [from, end) that is neither settled nor a known gap, or `end`.
   [[nodiscard]] std::uint64_t next_unsettled(std::uint64_t from, std::uint64_t end) const;
 

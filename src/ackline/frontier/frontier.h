@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "ackline/base/bytes.h"
+#include "ackline/base/offset_range.h"
 #include "ackline/base/result.h"
 #include "ackline/base/types.h"
 #include "ackline/frontier/bit_window.h"
@@ -48,7 +49,7 @@ struct Hole {
 class Frontier {
  public:
   // Offsets between frontier and the newest offered one, gaps included, never exceed this.
-  static constexpr std::uint64_t kSpanMax = 1ULL << 36U;
+  static constexpr std::uint64_t kSpanMax = 1ULL << 34U;
 
   // `start`: the first offset that counts, >= 0. `ahead_max`: bound on events offered past the
   // frontier, settled ones included, >= 1 (invariant 20).
@@ -118,6 +119,10 @@ class Frontier {
   }
   // All of them, counted 64 offsets at a time.
   [[nodiscard]] std::uint64_t holes_count() const;
+
+  // The first run of settled offsets past the frontier, or the rest of one, at or after `from`;
+  // gaps split it. For progress records: `restore_settled` takes it back.
+  [[nodiscard]] std::optional<OffsetRange> next_settled_range(Offset from) const;
 
   // Replay: everything above `frontier` is not terminal again and will be read again; the offsets
   // in `in_flight` stay in flight (those at or below `frontier` do not concern it any more).

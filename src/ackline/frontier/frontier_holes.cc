@@ -1,4 +1,4 @@
-// Frontier: its holes, for people (invariant 7).
+// Frontier: its holes, for people (invariant 7), and its settled ranges, for records.
 #include <algorithm>
 #include <bit>
 
@@ -33,6 +33,21 @@ std::vector<Hole> Frontier::holes(Offset from, std::size_t limit) const {
     return page.size() < limit;
   });
   return page;
+}
+
+std::optional<OffsetRange> Frontier::next_settled_range(Offset from) const {
+  const std::uint64_t begin =
+      std::max(from.value() < 0 ? 0 : static_cast<std::uint64_t>(from.value()), next_);
+  if (begin >= known_end_) {
+    return std::nullopt;
+  }
+  const std::uint64_t first = window_.next_settled(begin, known_end_);
+  if (first >= known_end_) {
+    return std::nullopt;
+  }
+  const std::uint64_t end = window_.next_not_settled(first, known_end_);
+  return OffsetRange{.first = Offset(static_cast<std::int64_t>(first)),
+                     .last = Offset(static_cast<std::int64_t>(end) - 1)};
 }
 
 std::uint64_t Frontier::holes_count() const {

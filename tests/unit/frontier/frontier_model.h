@@ -133,6 +133,14 @@ class Model {
     }
     return holes;
   }
+  [[nodiscard]] std::vector<OffsetRange> settled_ranges() const {
+    std::vector<OffsetRange> ranges;
+    for (const std::int64_t offset : settled_) {
+      ranges.push_back({Offset(offset), Offset(offset)});
+    }
+    normalise(ranges);
+    return ranges;
+  }
 
  private:
   void advance() {

@@ -137,6 +137,12 @@ class Schedule {
     const std::vector<Hole> expected = model_.holes();
     ASSERT_EQ(real_.holes(Offset(0), expected.size() + 1), expected);
     ASSERT_EQ(real_.holes_count(), expected.size());
+    std::vector<OffsetRange> ranges;
+    while (const auto range =
+               real_.next_settled_range(ranges.empty() ? Offset(0) : ranges.back().last.next())) {
+      ranges.push_back(*range);
+    }
+    ASSERT_EQ(ranges, model_.settled_ranges());
     for (std::int64_t offset = model_.next(); offset < model_.cursor() + 50; ++offset) {
       ASSERT_EQ(real_.is_pending(Offset(offset)), model_.pending().contains(offset)) << offset;
       ASSERT_EQ(real_.is_settled(Offset(offset)), model_.settled().contains(offset)) << offset;
