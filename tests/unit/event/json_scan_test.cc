@@ -3,21 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "tests/unit/event/event_maker.h"
 
 namespace ackline::event {
 namespace {
 
-bool boost_accepts(std::string_view text) {
+// Nothing for a text with a number that is too large for a double: there the other parser stops,
+// and we go on, because we never turn a number into one.
+std::optional<bool> boost_accepts(std::string_view text) {
   boost::json::parse_options options;
   options.max_depth = 64;
   boost::system::error_code error;
   (void)boost::json::parse(text, error, {}, options);
-  // A number that is too large for a double is still JSON: we never turn it into one.
-  return !error || error == boost::json::error::exponent_overflow;
+  if (error == boost::json::error::exponent_overflow) {
+    return std::nullopt;
+  }
+  return !error;
 }
 
 TEST(JsonScan, AgreesWithAnotherParserOnMutilatedText) {
@@ -35,7 +39,7 @@ TEST(JsonScan, AgreesWithAnotherParserOnMutilatedText) {
       }
     }
     const bool ours = json_document(text).has_value();
-    ASSERT_EQ(ours, boost_accepts(text)) << text;
+    ASSERT_EQ(boost_accepts(text).value_or(ours), ours) << text;
     accepted += ours ? 1 : 0;
   }
   EXPECT_GT(accepted, 20'000);
