@@ -77,11 +77,18 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
+constexpr std::array<bool, 256> kNeverInUri = [] {
+  std::array<bool, 256> never{};
+  for (const char c : std::string_view(" \"<>\\^`{|}")) {
+    never[static_cast<unsigned char>(c)] = true;
+  }
+  return never;
+}();
+
 // The first character that RFC 3986 has no place for; letters beyond ASCII pass (RFC 3987).
 std::optional<std::size_t> bad_uri_character(std::string_view text) {
-  constexpr std::string_view kNever = " \"<>\\^`{|}";
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (kNever.find(text[i]) != std::string_view::npos) {
+    if (kNeverInUri[static_cast<unsigned char>(text[i])]) {
       return i;
     }
     if (text[i] == '%' && (text.size() - i < 3 || !is_hex(text[i + 1]) || !is_hex(text[i + 2]))) {

@@ -33,11 +33,7 @@ class EventReader {
     event_.reserve(8);
     JsonMember member;
     for (JsonWalker walker(object); walker.next(member);) {
-      auto name = json_string(member.name);
-      if (!name) {
-        return bad("", "an attribute name has half of a surrogate pair", "Use a-z and 0-9.");
-      }
-      if (auto taken = take(*name, member.value); !taken) {
+      if (auto taken = take_member(member); !taken) {
         return fail(taken);
       }
     }
@@ -56,6 +52,17 @@ class EventReader {
   }
 
  private:
+  Result<void> take_member(const JsonMember& member) {
+    if (member.name.find('\\') == std::string_view::npos) {
+      return take(member.name.substr(1, member.name.size() - 2), member.value);
+    }
+    const auto name = json_string(member.name);
+    if (!name) {
+      return bad("", "an attribute name has half of a surrogate pair", "Use a-z and 0-9.");
+    }
+    return take(*name, member.value);
+  }
+
   Result<void> take(std::string_view name, std::string_view value) {
     if (name == "data" || name == "data_base64") {
       std::string_view& slot = name == "data" ? data_ : base64_;

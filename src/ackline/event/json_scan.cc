@@ -31,36 +31,72 @@ std::string_view trim_front(std::string_view text) {
   return text.substr(at);
 }
 
-// Length of the value at the front of accepted text.
-std::size_t value_length(std::string_view text) {
+// The place after the string that opens at `at`, in accepted text.
+std::size_t after_string(std::string_view text, std::size_t at) {
+  std::size_t quote = at;
+  while (true) {
+    quote = text.find('"', quote + 1);
+    if (quote == std::string_view::npos) {
+      return text.size();
+    }
+    std::size_t escapes = 0;
+    while (text[quote - 1 - escapes] == '\\') {
+      ++escapes;
+    }
+    if (escapes % 2 == 0) {
+      return quote + 1;
+    }
+  }
+}
+
+// The bytes that matter when an array or object is skipped.
+constexpr std::array<bool, 256> kStructural = [] {
+  std::array<bool, 256> structural{};
+  for (const char c : std::string_view("\"[]{}")) {
+    structural[static_cast<unsigned char>(c)] = true;
+  }
+  return structural;
+}();
+
+std::size_t after_nested(std::string_view text) {
   std::size_t depth = 0;
   std::size_t at = 0;
   while (at < text.size()) {
     const char c = text[at];
-    if (c == '"') {
-      ++at;
-      while (at < text.size() && text[at] != '"') {
-        at += text[at] == '\\' ? 2 : 1;
-      }
-      ++at;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-      ++at;
-    } else if (c == '}' || c == ']') {
-      --depth;
-      ++at;
-    } else if (depth > 0) {
+    if (!kStructural[static_cast<unsigned char>(c)]) {
       ++at;
       continue;
+    }
+    if (c == '"') {
+      at = after_string(text, at);
+      continue;
+    }
+    ++at;
+    if (c == '{' || c == '[') {
+      ++depth;
     } else {
-      const std::size_t end = text.find_first_of(",]} \n\r\t");
-      return end == std::string_view::npos ? text.size() : end;
+      --depth;
     }
     if (depth == 0) {
-      return at < text.size() ? at : text.size();
+      return at;
     }
   }
   return text.size();
+}
+
+// Length of the value at the front of accepted text.
+std::size_t value_length(std::string_view text) {
+  if (text.starts_with('"')) {
+    return after_string(text, 0);
+  }
+  if (text.starts_with('{') || text.starts_with('[')) {
+    return after_nested(text);
+  }
+  std::size_t end = 0;
+  while (end < text.size() && text[end] != ',' && !is_space(text[end])) {
+    ++end;
+  }
+  return end;
 }
 
 void append_utf8(std::string& out, std::uint32_t point) {
