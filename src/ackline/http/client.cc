@@ -214,7 +214,7 @@ Result<ClientOptions> client_options(std::string_view url, std::uint16_t default
   const std::size_t colon = bracket == std::string_view::npos ? bracket : rest.find(':', bracket);
   options.host = rest.substr(0, colon);
   bool good =
-      !options.host.empty() &&
+      !options.host.empty() && bracket != std::string_view::npos &&
       url.find("://") == (rest.data() == url.data() ? std::string_view::npos : std::size_t{4});
   if (colon != std::string_view::npos) {
     const std::string_view digits = rest.substr(colon + 1);

@@ -27,8 +27,8 @@ struct ClientOptions {
 struct ClientRequest {
   std::string method = "GET";
   std::string target = "/";  // already percent-encoded
-  Headers headers;           // host and content-length are added
-  std::string body;
+  Headers headers = {};      // host and content-length are added
+  std::string body = {};
 };
 
 class Client {

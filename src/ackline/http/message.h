@@ -54,13 +54,13 @@ using QueryParameter = std::pair<std::string, std::string>;
 enum class ListenerKind : std::uint8_t { kTraffic, kAdmin };
 
 struct Request {
-  std::string method;                 // as sent: "GET", "POST", … or anything else that is a token
-  std::string target;                 // as sent
-  std::string path;                   // decoded, begins with '/', or is "*"
-  std::vector<QueryParameter> query;  // decoded, in order, with repetitions
-  Headers headers;
-  std::string body;
-  std::string remote;  // "address:port" of the peer
+  std::string method = {};  // as sent: "GET", "POST", … or anything else that is a token
+  std::string target = {};  // as sent
+  std::string path = {};    // decoded, begins with '/', or is "*"
+  std::vector<QueryParameter> query = {};  // decoded, in order, with repetitions
+  Headers headers = {};
+  std::string body = {};
+  std::string remote = {};  // "address:port" of the peer
   ListenerKind listener = ListenerKind::kTraffic;
   bool http_1_0 = false;
   bool keep_alive = true;
@@ -77,7 +77,7 @@ struct Response {
   int status = 200;
   Headers
       headers;  // without content-length, transfer-encoding and connection: the writer adds them
-  std::string body;
+  std::string body = {};
   bool close = false;  // close the connection after this answer
 };
 
@@ -89,9 +89,9 @@ struct Response {
 // What a request target says, decoded. `host` is set by the absolute form only
 // (`GET http://host/path`), where it counts instead of the Host header.
 struct Target {
-  std::string path;
-  std::vector<QueryParameter> query;
-  std::string host;
+  std::string path = {};
+  std::vector<QueryParameter> query = {};
+  std::string host = {};
 };
 
 // Splits and decodes a request target. In the query '+' is a space, as forms send it.

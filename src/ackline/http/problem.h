@@ -12,9 +12,9 @@ namespace ackline::http {
 
 struct ProblemOptions {
   std::int64_t retry_after_seconds = 1;  // sent with 429 and 503
-  std::string allow;                     // sent with 405, e.g. "GET, POST"
+  std::string allow = {};                // sent with 405, e.g. "GET, POST"
   // Further members as JSON text, e.g. `"conflicts":[…],"topic":"orders"`; they come last.
-  std::string extra_members;
+  std::string extra_members = {};
 };
 
 [[nodiscard]] Response problem_response(const Error& error, const ProblemOptions& options = {});

@@ -13,6 +13,10 @@ namespace beast = boost::beast;
 using beast::error_code;
 using BeastText = beast::string_view;
 
+// Beast asserts that the shortest end of a chunked body, "0 CRLF CRLF", is shown to it whole once
+// it has seen its beginning; whatever else may be kept is followed by as many bytes.
+constexpr std::size_t kLastChunkBytes = 5;
+
 std::string_view text(BeastText view) {
   return {view.data(), view.size()};
 }
@@ -89,6 +93,9 @@ Result<std::size_t> ResponseParser::feed(std::string_view bytes) {
   if (kept > 0) {
     impl.partial.append(bytes);
     rest = impl.partial;
+    if (rest.size() < kLastChunkBytes) {
+      return bytes.size();
+    }
   }
   const std::size_t total = rest.size();
   while (!rest.empty() && !impl.sink->is_done()) {

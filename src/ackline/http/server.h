@@ -26,7 +26,7 @@ struct ServerOptions {
   std::uint16_t port = 0;              // 0: a free one
   std::string port_key = "http.port";  // the configuration key, for the remedy when it is taken
   ListenerKind listener = ListenerKind::kTraffic;
-  Limits limits;
+  Limits limits = {};
   std::size_t max_connections = 65'536;
 };
 

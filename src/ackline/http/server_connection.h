@@ -28,8 +28,8 @@
 namespace ackline::http {
 
 struct ConnectionOptions {
-  Limits limits;
-  std::string remote;
+  Limits limits = {};
+  std::string remote = {};
   ListenerKind listener = ListenerKind::kTraffic;
 };
 

@@ -71,6 +71,8 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
         reserve(reserve_descriptor()),
         descriptor(loops.front()->impl().context) {}
 
+  enum class Refusal : std::uint8_t { kRefused, kNobodyWaits, kStuck };
+
   void wait() {
     if (closed || !descriptor.is_open()) {
       return;
@@ -98,9 +100,13 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
         break;
       }
       if (code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM) {
-        if (!refuse_one()) {
+        const Refusal refusal = refuse_one();
+        if (refusal == Refusal::kStuck) {
           back_off();
           return;
+        }
+        if (refusal == Refusal::kNobodyWaits) {
+          break;
         }
       }
       // Anything else is the fate of one connection that ended in the queue.
@@ -131,14 +137,18 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
 
   // No descriptor is left: the one in reserve lets us take a connection and hang up, which its peer
   // sees at once; left in the queue it would wait and wake us for ever.
-  bool refuse_one() {
+  Refusal refuse_one() {
     reserve.close();
     Socket refusal(::accept4(descriptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
+    const bool nobody = !refusal.valid() && (errno == EAGAIN || errno == EWOULDBLOCK);
     const bool accepted = refusal.valid();
     refused += accepted ? 1 : 0;
     refusal.close();
     reserve = reserve_descriptor();
-    return accepted && reserve.valid();
+    if (!reserve.valid() || (!accepted && !nobody)) {
+      return Refusal::kStuck;
+    }
+    return accepted ? Refusal::kRefused : Refusal::kNobodyWaits;
   }
 
   void back_off() {
