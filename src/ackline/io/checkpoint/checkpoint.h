@@ -38,8 +38,7 @@ struct CheckpointInfo {
   // Version of what is inside the sections; the caller's.
   std::uint32_t data_version = 1;
   WallMs created;
-  // Filled by `finish`: replay starts here (lowest applied lsn + 1; with no section: `applied_all`
-  // + 1).
+  // Filled by `finish`: replay starts here.
   Lsn journal_lowest{1};
   // Filled by `finish`: the journal was synced through here before the manifest was written.
   Lsn journal_synced{0};
@@ -81,8 +80,9 @@ class CheckpointWriter {
 
   // Each partition once. PartitionNumber{0} is the shard's own section.
   [[nodiscard]] Result<void> add(PartitionNumber partition, Lsn applied, ByteView body);
-  // Writes the index and syncs the file. `applied_all`: all lsns up to here are in the sections or
-  // touch no partition that is alive (used when there is no section).
+  // Writes the index and syncs the file. `applied_all`: what Journal::written() was when the
+  // checkpoint began. A partition whose first record is younger may have no section; replay starts
+  // behind the lower of this and the lowest applied lsn.
   [[nodiscard]] Result<CheckpointInfo> finish(Lsn applied_all);
   // Makes the file count. `journal_synced` = Journal::synced(): refused with kStale while it is
   // below the highest applied lsn (sync the journal first).

@@ -84,12 +84,12 @@ FormatState decode_header(ByteView bytes, CheckpointInfo& info, std::uint32_t& v
   return FormatState::kGood;
 }
 
-std::string encode_section_head(const SectionHead& head) {
+std::string encode_section_head(const SectionHead& head, std::uint64_t sequence) {
   std::string out;
   ByteWriter writer(out);
   writer.u64(kSectionMagic);
   writer.u32(head.partition.value());
-  writer.u32(0);
+  writer.u32(static_cast<std::uint32_t>(sequence));
   writer.u64(head.applied.value());
   writer.u64(head.body_bytes);
   writer.u64(head.body_checksum);
@@ -97,14 +97,15 @@ std::string encode_section_head(const SectionHead& head) {
   return out;
 }
 
-std::optional<SectionHead> decode_section_head(ByteView file, std::uint64_t position) {
+std::optional<SectionHead> decode_section_head(ByteView file, std::uint64_t position,
+                                               std::uint64_t sequence) {
   if (position > file.size() || file.size() - position < kSectionHeadBytes) return std::nullopt;
   ByteReader reader(
       sealed_fields(file.subspan(static_cast<std::size_t>(position), kSectionHeadBytes)));
   if (reader.u64() != kSectionMagic) return std::nullopt;
   SectionHead head;
   head.partition = PartitionNumber(reader.u32());
-  static_cast<void>(reader.u32());
+  if (reader.u32() != static_cast<std::uint32_t>(sequence)) return std::nullopt;
   head.applied = Lsn(reader.u64());
   head.body_at = position + kSectionHeadBytes;
   head.body_bytes = reader.u64();

@@ -45,8 +45,10 @@ struct Manifest {
 [[nodiscard]] FormatState decode_header(ByteView bytes, CheckpointInfo& info,
                                         std::uint32_t& version);
 
-[[nodiscard]] std::string encode_section_head(const SectionHead& head);
-[[nodiscard]] std::optional<SectionHead> decode_section_head(ByteView file, std::uint64_t position);
+[[nodiscard]] std::string encode_section_head(const SectionHead& head, std::uint64_t sequence);
+// `sequence`: of the checkpoint, so that a head inside some body is not taken for one of the file.
+[[nodiscard]] std::optional<SectionHead> decode_section_head(ByteView file, std::uint64_t position,
+                                                             std::uint64_t sequence);
 
 [[nodiscard]] std::string encode_index(const std::vector<SectionHead>& heads);
 [[nodiscard]] std::optional<std::vector<SectionHead>> decode_index(ByteView bytes);

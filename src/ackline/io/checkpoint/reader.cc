@@ -71,7 +71,7 @@ class SectionFinder {
     std::vector<SectionHead> heads;
     std::uint64_t at = checkpoint::kHeaderBytes;
     while (at + checkpoint::kSectionHeadBytes <= file_.size() && at < manifest_.index_at) {
-      const auto head = checkpoint::decode_section_head(file_, at);
+      const auto head = checkpoint::decode_section_head(file_, at, manifest_.info.sequence);
       if (!head || head->body_bytes > file_.size()) {
         at += 8;
         continue;

@@ -89,7 +89,7 @@ Result<void> CheckpointWriter::add(PartitionNumber partition, Lsn applied, ByteV
   head.body_at = bytes_written() + checkpoint::kSectionHeadBytes;
   head.body_bytes = body.size();
   head.body_checksum = checksum64(body);
-  impl_->buffer += checkpoint::encode_section_head(head);
+  impl_->buffer += checkpoint::encode_section_head(head, impl_->info.sequence);
   impl_->buffer += as_text(body);
   impl_->buffer.append((8 - body.size() % 8) % 8, '\0');
   impl_->heads.push_back(head);
@@ -107,10 +107,7 @@ Result<CheckpointInfo> CheckpointWriter::finish(Lsn applied_all) {
   // The file's name must be on disk before a manifest says it.
   if (auto done = impl_->fs.sync_directory(impl_->directory); !done) return fail(done);
   Lsn lowest = applied_all;
-  for (std::size_t i = 0; i < impl_->heads.size(); ++i) {
-    const Lsn applied = impl_->heads[i].applied;
-    lowest = i == 0 ? applied : std::min(lowest, applied);
-  }
+  for (const auto& head : impl_->heads) lowest = std::min(lowest, head.applied);
   impl_->highest_applied = std::max(impl_->highest_applied, lowest);
   impl_->info.journal_lowest = lowest.next();
   impl_->info.journal_synced = impl_->highest_applied;
@@ -132,8 +129,10 @@ Result<void> CheckpointWriter::publish(Lsn journal_synced) {
                                                         .sections = impl_->heads.size()});
   const std::string path = join(impl_->directory, kManifestName);
   if (auto done = write_file_atomic(impl_->fs, path, copy + copy); !done) {
-    // The rename may have happened: from now on the file may be the one that counts.
-    impl_->stage = Impl::Stage::kPublished;
+    // Where the rename may have happened, a power cut may leave either manifest: keep both files.
+    const auto now = read_file(impl_->fs, path);
+    const bool not_renamed = now ? *now != copy + copy : now.error().code == ErrorCode::kNotFound;
+    if (!not_renamed) impl_->stage = Impl::Stage::kPublished;
     return done;
   }
   impl_->stage = Impl::Stage::kPublished;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ackline/io/journal/file_names.h"
 #include "ackline/io/journal/file_scan.h"
@@ -97,7 +98,10 @@ class Recovery {
   Result<void> add_blank(const std::string& name, const File& file) {
     auto content = read_all(file);
     if (!content) return fail(content);
-    const bool used = std::ranges::any_of(*content, [](char c) { return c != 0; });
+    // All bytes equal the one before, and the first is zero.
+    const bool used = !content->empty() &&
+                      (content->front() != 0 ||
+                       std::memcmp(content->data(), content->data() + 1, content->size() - 1) != 0);
     (used ? unreadable_ : result_.leftovers).push_back(name);
     return {};
   }

@@ -76,7 +76,7 @@ struct JournalRecovery {
 };
 
 struct RecoverOptions {
-  ShardIndex shard;
+  ShardIndex shard{0};
   // From the manifest: the lowest lsn some partition still needs. Older batches are not visited,
   // and missing ones are not damage.
   Lsn lowest_needed{1};
