@@ -85,7 +85,8 @@ until_ok() {
   end=$(($(date +%s) + secs))
   until "$@" >/dev/null 2>&1; do
     alive "$name" || { tail -n 25 "$DIR/log/$name.out" >&2; die "$name died while starting, see $DIR/log"; }
-    [ "$(date +%s)" -lt "$end" ] || { tail -n 25 "$DIR/log/$name.out" >&2; die "$name not ready after $secs s, see $DIR/log"; }
+    [ "$(date +%s)" -lt "$end" ] ||
+      { tail -n 25 "$DIR/log/$name.out" >&2; die "$name not ready after $secs s, see $DIR/log"; }
     sleep 0.1
   done
 }
@@ -130,7 +131,8 @@ main() {
   case $verb in
     fetch) fetch; return ;;
     up|start|wait|restart|crash|pause|resume|down|purge|status|endpoint) ;;
-    *) echo "usage: $(basename "$0") fetch | up|start [DIR] [PORT] | wait|restart|crash|pause|resume|down|purge|status|endpoint [DIR]
+    *) echo "usage: $(basename "$0") fetch | up|start [DIR] [PORT] | VERB [DIR]
+  VERB is wait, restart, crash, pause, resume, down, purge, status or endpoint:
   up       start over DIR (new or kept), wait until it serves, print the endpoint; PORT 0 picks free ports
   start    the same without waiting      wait   wait for a started one
   restart  kill -9, then up over the same data and ports      crash  kill -9 only

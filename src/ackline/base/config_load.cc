@@ -17,6 +17,8 @@ namespace {
 using config_source::Setting;
 using config_source::Settings;
 
+constexpr std::size_t kProblemsMax = 100;
+
 std::string_view nearest_key(std::string_view name) {
   std::vector<std::string_view> names;
   for (const ConfigKey& key : config_keys()) {
@@ -59,6 +61,8 @@ class Loader {
     std::ranges::move(settings.problems, std::back_inserter(report_.problems));
     std::map<std::string_view, const Setting*> of_source;
     for (const Setting& setting : settings.items) {
+      // A file of something else altogether: the search for near names must not go on for ever.
+      if (report_.problems.size() >= kProblemsMax) return;
       const ConfigKey* key = find_config_key(setting.name);
       if (key == nullptr) {
         unknown(setting, notes);
