@@ -161,6 +161,7 @@ struct ExplainPartition {
   delivery::BlockerReport blocker;
   std::optional<WallMs> since;
   double for_seconds = 0;
+  std::string delivery_id;  // text of `blocker.id`; "" when there is none
   std::string event_id;
   std::string event_type;
   std::optional<std::string> event_key;
@@ -197,7 +198,7 @@ struct ReopenAnswer {
 struct EventsQuery {
   std::string topic;
   std::optional<std::uint32_t> partition;
-  event::Query query;
+  event::EventQuery query;
   std::uint32_t limit = 100;
   std::map<std::uint32_t, Offset> cursor;
 };
@@ -247,8 +248,9 @@ struct DeadLetterPage {
   std::vector<DeadLetterItem> items;
 };
 struct LaneItem {
-  std::string lane_id;
-  std::string kind;  // "redrive"
+  std::string lane_id;                // "" when there was nothing to start, or in a dry run
+  std::vector<std::string> lane_ids;  // one a group, when the entries belong to several groups
+  std::string kind;                   // "redrive"
   std::string topic;
   std::string group;
   bool dry_run = false;

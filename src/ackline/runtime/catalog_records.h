@@ -1,0 +1,38 @@
+// The catalog's records in meta: keys and bytes (docs/formats/meta.md).
+//
+// `/em/topics/<topic>`, `/em/groups/<topic>/<group>`, `/em/lanes/<number>`, `/em/numbers`;
+// subscriptions are SubscriptionStore's. Names hold no '/', so no key can be taken for another.
+// Each record: version u8, fields, checksum u64 of all before it. Decoding: kCorrupt for damage,
+// kUnsupported for a newer version, never a guess. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ackline/base/result.h"
+#include "ackline/runtime/catalog.h"
+
+namespace ackline::runtime {
+
+inline constexpr std::string_view kTopicsPrefix = "/em/topics/";
+inline constexpr std::string_view kGroupsPrefix = "/em/groups/";
+inline constexpr std::string_view kLanesPrefix = "/em/lanes/";
+inline constexpr std::string_view kNumbersKey = "/em/numbers";
+inline constexpr std::string_view kShardsKey = "/em/local/shards";
+inline constexpr std::string_view kCleanKey = "/em/local/clean";
+
+[[nodiscard]] std::string topic_key(std::string_view topic);
+[[nodiscard]] std::string group_key(std::string_view topic, std::string_view group);
+[[nodiscard]] std::string lane_key(ProgressNumber lane);
+
+[[nodiscard]] std::string encode(const Topic& topic);
+[[nodiscard]] std::string encode(const Group& group);
+[[nodiscard]] std::string encode(const Lane& lane);
+[[nodiscard]] std::string encode(const Numbers& numbers);
+
+[[nodiscard]] Result<Topic> decode_topic(std::string_view record);
+[[nodiscard]] Result<Group> decode_group(std::string_view record);
+[[nodiscard]] Result<Lane> decode_lane(std::string_view record);
+[[nodiscard]] Result<Numbers> decode_numbers(std::string_view record);
+
+}  // namespace ackline::runtime

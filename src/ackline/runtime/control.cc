@@ -1,0 +1,160 @@
+#include "ackline/runtime/control.h"
+
+#include "ackline/base/logging.h"
+#include "ackline/runtime/catalog_records.h"
+
+namespace ackline::runtime {
+namespace {
+
+constexpr std::uint32_t kMetaLane = 1;
+constexpr std::size_t kChunk = 100;  // writes a transaction, below MetaStore's bound
+
+}  // namespace
+
+Control::Control(Dependencies dependencies, Broadcast broadcast)
+    : deps_(dependencies), broadcast_(std::move(broadcast)) {}
+
+Result<void> Control::load() {
+  auto numbers = deps_.meta.get(kNumbersKey);
+  if (!numbers) return fail(numbers);
+  if (*numbers) {
+    auto decoded = decode_numbers((*numbers)->value);
+    if (!decoded) return fail(decoded);
+    numbers_ = *decoded;
+  }
+  std::vector<std::string> orphans;
+  if (auto done = load_entities(orphans); !done) return done;
+  for (const std::string& key : orphans) {
+    log_info("a record without its topic or group is removed", {{"key", key}});
+    if (auto done = deps_.meta.remove(key); !done) return fail(done);
+  }
+  return {};
+}
+
+Result<void> Control::load_entities(std::vector<std::string>& orphans) {
+  auto topics = deps_.meta.get_with_prefix(kTopicsPrefix);
+  if (!topics) return fail(topics);
+  for (const meta::Entry& entry : topics->entries) {
+    auto topic = decode_topic(entry.value);
+    if (!topic) return fail(topic);
+    catalog_.apply(std::make_shared<const Topic>(std::move(*topic)));
+  }
+  auto groups = deps_.meta.get_with_prefix(kGroupsPrefix);
+  if (!groups) return fail(groups);
+  for (const meta::Entry& entry : groups->entries) {
+    auto group = decode_group(entry.value);
+    if (!group) return fail(group);
+    const TopicPtr topic = catalog_.topic(group->topic);
+    if (!topic || topic->incarnation != group->incarnation) {
+      orphans.push_back(entry.key);
+      continue;
+    }
+    catalog_.apply(std::make_shared<const Group>(std::move(*group)));
+  }
+  if (auto done = deps_.subscriptions.refresh(); !done) return done;
+  for (const std::string& topic : deps_.subscriptions.topics()) {
+    for (const auto& stored : deps_.subscriptions.targets_for(topic, nullptr)) {
+      const Subscription& one = stored.subscription;
+      const TopicPtr of = catalog_.topic(one.topic);
+      if (!of || of->incarnation != one.incarnation || !catalog_.group(one.topic, one.group)) {
+        if (auto gone = deps_.subscriptions.remove(one.topic, one.client_id); !gone)
+          return fail(gone);
+        continue;
+      }
+      catalog_.apply(std::make_shared<const Subscription>(one));
+    }
+  }
+  auto lanes = deps_.meta.get_with_prefix(kLanesPrefix);
+  if (!lanes) return fail(lanes);
+  for (const meta::Entry& entry : lanes->entries) {
+    auto lane = decode_lane(entry.value);
+    if (!lane) return fail(lane);
+    if (catalog_.group(lane->group_number) == nullptr) {
+      orphans.push_back(entry.key);
+      continue;
+    }
+    catalog_.apply(std::make_shared<const Lane>(std::move(*lane)));
+  }
+  return {};
+}
+
+void Control::change(Planner planner, Done done) {
+  queue_.push_back({std::move(planner), std::move(done)});
+  next();
+}
+
+void Control::next() {
+  if (busy_ || queue_.empty()) return;
+  busy_ = true;
+  Pending pending = std::move(queue_.front());
+  queue_.pop_front();
+  Numbers numbers = numbers_;
+  auto plan = pending.planner(catalog_, numbers);
+  if (!plan || (plan->delta.empty() && plan->writes.empty())) {
+    // Never inside the caller's call, like every other answer.
+    deps_.home.post([this, done = std::move(pending.done),
+                     outcome = plan ? Result<void>() : Result<void>(fail(plan))]() mutable {
+      busy_ = false;
+      done(std::move(outcome));
+      next();
+    });
+    return;
+  }
+  write(std::make_shared<Plan>(std::move(*plan)), numbers, std::move(pending.done));
+}
+
+void Control::write(std::shared_ptr<Plan> plan, Numbers numbers, Done done) {
+  auto outcome = std::make_shared<Result<void>>();
+  deps_.storage.run(
+      kMetaLane, [this, plan, numbers, outcome] { *outcome = commit(*plan, numbers); }, deps_.home,
+      [this, plan, numbers, outcome, done = std::move(done)]() mutable {
+        if (!*outcome) {
+          busy_ = false;
+          done(std::move(*outcome));
+          next();
+          return;
+        }
+        numbers_ = numbers;
+        for (const Change& change : plan->delta) catalog_.apply(change);
+        auto delta = std::make_shared<const Delta>(std::move(plan->delta));
+        broadcast_(std::move(delta), [this, done = std::move(done)]() mutable {
+          busy_ = false;
+          done({});
+          next();
+        });
+      });
+}
+
+// On a storage thread; `busy_` keeps everything else away.
+Result<void> Control::commit(const Plan& plan, const Numbers& numbers) {
+  for (const RemoveSubscription& gone : plan.remove_subscriptions) {
+    if (auto done = deps_.subscriptions.remove(gone.topic, gone.client_id); !done)
+      return fail(done);
+  }
+  std::vector<meta::WriteOp> writes;
+  if (numbers != numbers_) writes.push_back({std::string(kNumbersKey), encode(numbers), {}});
+  writes.insert(writes.end(), plan.writes.begin(), plan.writes.end());
+  for (std::size_t at = 0; at < writes.size(); at += kChunk) {
+    meta::Transaction transaction;
+    const auto end = std::min(writes.size(), at + kChunk);
+    transaction.writes.assign(writes.begin() + static_cast<std::ptrdiff_t>(at),
+                              writes.begin() + static_cast<std::ptrdiff_t>(end));
+    if (auto done = deps_.meta.commit(transaction); !done) return fail(done);
+  }
+  for (const SubscriptionPtr& one : plan.put_subscriptions) {
+    auto present = deps_.subscriptions.read(one->topic, one->client_id);
+    if (!present) return fail(present);
+    auto done = deps_.subscriptions.put(*one, *present ? (*present)->revision : meta::Revision{0});
+    if (!done) return fail(done);
+    if (!done->done) {
+      return fail(ErrorCode::kStale, "another instance changed the subscription at the same time",
+                  "Try again.");
+    }
+  }
+  for (const auto& [topic, group] : plan.forget_offsets) {
+    if (auto done = deps_.offsets.forget(topic, group); !done) return fail(done);
+  }
+  return {};
+}
+
+}  // namespace ackline::runtime

@@ -1,0 +1,62 @@
+// Walks the dead-letter partitions of one topic on one shard and picks the entries that a query
+// means.
+//
+// The record in the dead-letter log says what the entry is, the dispatcher says what has become of
+// it; a record that the dispatcher does not know under its offset is a double of a crash and is
+// hidden (invariant 16). Reads in pages, so a topic with a million dead letters costs a page what a
+// page costs. The shard's thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ackline/api/admin.h"
+#include "ackline/event/filter.h"
+#include "ackline/runtime/shard.h"
+
+namespace ackline::runtime {
+
+struct DeadLetterSelection {
+  TopicPtr topic;
+  std::optional<std::string> group;
+  std::map<std::uint32_t, std::set<Offset>> ids;  // by partition; used when `by_id`
+  bool by_id = false;
+  std::optional<std::string> reason;
+  std::optional<delivery::EntryState> state;
+  std::optional<WallMs> since;
+  std::optional<WallMs> until;
+  std::optional<event::Filter> filter;
+  std::optional<std::pair<std::uint32_t, Offset>> after;  // the first record to look at
+  std::uint64_t limit = 100;                              // entries a partition
+  bool want_frames = true;
+  // True when every entry but purged ones is meant: then they can be counted without reading.
+  [[nodiscard]] bool plain() const { return !by_id && !reason && !since && !until && !filter; }
+};
+
+struct DeadLetterFound {
+  api::DeadLetterItem item;
+  std::uint32_t partition = 0;
+  Offset dlq;
+  ProgressNumber group;
+};
+
+struct DeadLetterPart {
+  std::vector<DeadLetterFound> found;  // by partition and offset
+  std::uint64_t total = 0;             // of a plain selection
+  std::optional<Error> error;
+};
+
+// Parses ids, filter and cursor. Errors: kBadValue, kBadCursor, the filter's.
+[[nodiscard]] Result<DeadLetterSelection> selection_of(const TopicPtr& topic,
+                                                       const api::DeadLetterQuery& query);
+void scan_dead_letters(Shard& shard, std::shared_ptr<const DeadLetterSelection> selection,
+                       std::move_only_function<void(DeadLetterPart)> done);
+// "<dlqTopic>:<partition>:<offset>".
+[[nodiscard]] std::string entry_id(std::string_view topic, std::uint32_t partition, Offset dlq);
+
+}  // namespace ackline::runtime

@@ -1,0 +1,163 @@
+#include "ackline/runtime/edge.h"
+
+#include <fmt/format.h>
+
+#include "ackline/event/names.h"
+#include "ackline/runtime/plans.h"
+
+namespace ackline::runtime {
+
+Edge::Edge(Node& node, ShardIndex here) : node_(node), here_(here) {}
+
+Result<TopicPtr> Edge::require_topic(std::string_view name) {
+  if (auto fine = event::check_any_topic_name(name); !fine) return fail(fine);
+  TopicPtr topic = catalog().topic(name);
+  if (topic) return topic;
+  return fail(ErrorCode::kTopicUnknown, fmt::format("there is no topic {}", name),
+              "Create it, or publish to it.", "topic");
+}
+
+Result<GroupPtr> Edge::require_group(std::string_view topic, std::string_view group) {
+  if (auto found = require_topic(topic); !found) return fail(found);
+  if (auto fine = event::check_group_name(group); !fine) return fail(fine);
+  GroupPtr found = catalog().group(topic, group);
+  if (found) return found;
+  return fail(ErrorCode::kGroupUnknown, fmt::format("topic {} has no group {}", topic, group),
+              "Subscribe to it first, or see /admin/groups.", "group");
+}
+
+void Edge::ensure_topic(std::string name, api::Done<TopicPtr> done) {
+  if (auto fine = event::check_topic_name(name); !fine) {
+    answer_later<TopicPtr>(std::move(done), fail(fine));
+    return;
+  }
+  if (TopicPtr topic = catalog().topic(name)) {
+    done(std::move(topic));
+    return;
+  }
+  if (!node_.options().auto_create) {
+    answer_later<TopicPtr>(
+        std::move(done), fail(ErrorCode::kTopicUnknown, fmt::format("there is no topic {}", name),
+                              "Create it: POST /admin/topics, or set topic.autoCreate.", "topic"));
+    return;
+  }
+  api::TopicCreate request;
+  request.name = std::move(name);
+  auto made = std::make_shared<TopicPtr>();
+  change<TopicPtr>(made, plan_topic(node_.options(), std::move(request), true, made),
+                   std::move(done));
+}
+
+void Edge::resolve(const TopicPtr& topic, api::Position position,
+                   api::Done<std::map<std::uint32_t, Offset>> done) {
+  struct Part {
+    std::map<std::uint32_t, Offset> offsets;
+    std::optional<Error> error;
+  };
+  struct Collecting {
+    Part part;
+    std::size_t left = 1;
+    std::move_only_function<void(Part)> answer;
+    void finish() {
+      if (--left == 0) answer(std::move(part));
+    }
+  };
+  gather<Part>(
+      node_, executor(),
+      [topic, position](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
+        auto all = std::make_shared<Collecting>();
+        all->answer = std::move(answer);
+        for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
+          const PartitionNumber number = topic->partitions[i];
+          log::LocalPartition* log = unit.shard->partition(number);
+          if (log == nullptr) continue;
+          ++all->left;
+          auto attempt = [all, i, position, number, shard = unit.shard.get()] {
+            log::LocalPartition* at = shard->partition(number);
+            if (at == nullptr) {
+              all->finish();
+              return true;
+            }
+            auto offset = offset_of_position(*at, i, position);
+            if (!offset && offset.error().code == ErrorCode::kTimeout) return false;
+            if (!offset) {
+              all->part.error = offset.error();
+            } else if (*offset) {
+              all->part.offsets[i] = **offset;
+            }
+            all->finish();
+            return true;
+          };
+          if (const auto* at_time = std::get_if<api::AtTime>(&position)) {
+            unit.shard->read_cold_time(number, at_time->time, std::move(attempt));
+          } else {
+            attempt();
+          }
+        }
+        all->finish();
+      },
+      [done = std::move(done)](std::vector<Part> parts) mutable {
+        std::map<std::uint32_t, Offset> all;
+        for (Part& part : parts) {
+          if (part.error) {
+            done(std::unexpected(*part.error));
+            return;
+          }
+          all.merge(part.offsets);
+        }
+        done(std::move(all));
+      });
+}
+
+Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::uint32_t partition,
+                                                 const api::Position& position) {
+  const Offset end = log.high_watermark().next();
+  const auto checked = [&](Offset offset) -> Result<std::optional<Offset>> {
+    if (offset < log.log_start() || offset > end) {
+      return fail(ErrorCode::kBadValue,
+                  fmt::format("offset {} is outside partition {}: it has {} to {}", offset.value(),
+                              partition, log.log_start().value(), end.value()),
+                  "Name an offset that is in the log, or the next one.", "offset");
+    }
+    return std::optional<Offset>(offset);
+  };
+  if (std::holds_alternative<api::Earliest>(position)) return std::optional(log.log_start());
+  if (std::holds_alternative<api::Latest>(position)) return std::optional(end);
+  if (const auto* at = std::get_if<api::AtTime>(&position)) {
+    auto offset = log.offset_at_time(at->time);
+    if (!offset) return fail(offset);
+    return std::optional<Offset>(*offset);
+  }
+  const auto& offsets = std::get<api::AtOffsets>(position);
+  if (offsets.all) return checked(*offsets.all);
+  const auto named = offsets.some.find(partition);
+  if (named == offsets.some.end()) return std::optional<Offset>();
+  return checked(named->second);
+}
+
+void Edge::drain(bool on, api::Done<api::DrainState> done) {
+  node_.set_draining(on);
+  gather<std::uint64_t>(
+      node_, executor(),
+      [](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
+        std::uint64_t in_flight = 0;
+        for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
+          if (const auto report = unit.shard->dispatcher().progress(key)) {
+            in_flight += report->in_flight;
+          }
+        }
+        answer(in_flight);
+      },
+      [on, done = std::move(done)](const std::vector<std::uint64_t>& parts) mutable {
+        api::DrainState state;
+        state.state = on ? "draining" : "serving";
+        for (const std::uint64_t part : parts) state.in_flight += part;
+        done(std::move(state));
+      });
+}
+
+std::vector<api::HealthCheck> Edge::readiness() const {
+  return node_.readiness();
+}
+
+}  // namespace ackline::runtime

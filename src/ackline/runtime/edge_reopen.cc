@@ -1,0 +1,100 @@
+// Replay and reset: a new generation of the partitions that are named (invariants 5 and 18, J13).
+#include <fmt/format.h>
+
+#include "ackline/runtime/edge.h"
+
+namespace ackline::runtime {
+namespace {
+
+using Answers = std::map<std::uint32_t, Result<api::ReopenPartition>>;
+
+Result<api::ReopenPartition> reopen_one(ShardUnit& unit, const delivery::ProgressKey& key,
+                                        Offset to, const api::ReopenQuery& query) {
+  log::LocalPartition* log = unit.shard->partition(key.partition);
+  if (log == nullptr) return fail(ErrorCode::kTopicUnknown, "the topic was deleted");
+  if (log->damage()) return std::unexpected(*log->damage());
+  delivery::Dispatcher& dispatcher = unit.shard->dispatcher();
+  auto report = query.reset ? dispatcher.reset(key, to, query.dry_run, unit.shard->now())
+                            : dispatcher.replay(key, to, query.dry_run, unit.shard->now());
+  if (!report) return fail(report);
+  api::ReopenPartition out;
+  out.report = *report;
+  out.events = report->reopened;
+  if (report->reopened > 0) {
+    // What is opened again lies between the new frontier and the old cursor.
+    const Offset first = std::max(report->frontier_after.next(), log->log_start());
+    const Offset last = first.plus(static_cast<std::int64_t>(report->reopened) - 1);
+    out.first = first;
+    out.last = std::min(last, log->high_watermark());
+    out.bytes = log->bytes_between(first, out.last->next()).bytes;
+  }
+  return out;
+}
+
+}  // namespace
+
+void Edge::reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) {
+  auto group = require_group(query.topic, query.group);
+  if (!group) {
+    answer_later<api::ReopenAnswer>(std::move(done), fail(group));
+    return;
+  }
+  const TopicPtr topic = catalog().topic(query.topic);
+  for (const std::uint32_t index : query.partitions) {
+    if (index < topic->partitions.size()) continue;
+    answer_later<api::ReopenAnswer>(
+        std::move(done),
+        fail(ErrorCode::kBadValue, fmt::format("partition {} is out of range", index),
+             "Name partitions that the topic has.", "partitions"));
+    return;
+  }
+  const api::Position position = query.to;
+  resolve(topic, position,
+          [this, topic, query = std::move(query), group = *group,
+           done = std::move(done)](Result<std::map<std::uint32_t, Offset>> offsets) mutable {
+            if (!offsets) {
+              done(fail(offsets));
+              return;
+            }
+            if (!query.partitions.empty()) {
+              std::erase_if(*offsets, [&](const auto& one) {
+                return std::ranges::find(query.partitions, one.first) == query.partitions.end();
+              });
+            }
+            auto shared = std::make_shared<const api::ReopenQuery>(query);
+            gather<Answers>(
+                node_, executor(),
+                [topic, shared, offsets = std::move(*offsets), number = group->number](
+                    ShardUnit& unit, std::move_only_function<void(Answers)> answer) {
+                  auto answers = std::make_shared<Answers>();
+                  for (const auto& [index, to] : offsets) {
+                    const PartitionNumber partition = topic->partitions[index];
+                    if (!unit.shard->owns(partition)) continue;
+                    answers->emplace(index, reopen_one(unit, {number, partition}, to, *shared));
+                  }
+                  if (answers->empty() || shared->dry_run) {
+                    answer(std::move(*answers));
+                    return;
+                  }
+                  unit.shard->after_sync(
+                      [answers, answer = std::move(answer)](const Error* error) mutable {
+                        if (error != nullptr) {
+                          for (auto& [index, one] : *answers) one = std::unexpected(*error);
+                        }
+                        answer(std::move(*answers));
+                      });
+                },
+                [this, shared, done = std::move(done)](std::vector<Answers> parts) mutable {
+                  api::ReopenAnswer answer;
+                  for (Answers& part : parts) answer.partitions.merge(part);
+                  if (!shared->dry_run) {
+                    answer.audit_id = node_.audit().record(
+                        shared->reset ? "group.reset" : "group.replay",
+                        fmt::format("{}/{}", shared->topic, shared->group), {});
+                  }
+                  done(std::move(answer));
+                });
+          });
+}
+
+}  // namespace ackline::runtime

@@ -1,0 +1,349 @@
+#include "ackline/runtime/node.h"
+
+#include <fmt/format.h>
+
+#include "ackline/base/logging.h"
+#include "ackline/base/metric_names.h"
+#include "ackline/runtime/catalog_records.h"
+#include "ackline/runtime/edge.h"
+#include "ackline/runtime/progress_math.h"
+
+namespace ackline::runtime {
+namespace {
+
+// Sends what a shard offers to the sessions of the clients' home shards.
+class Router final : public OfferRouter {
+ public:
+  Router(Node& node, ShardIndex from) : node_(node), from_(from) {}
+
+  void offers(std::vector<delivery::Offer> offers) override {
+    const Catalog& catalog = node_.unit(from_).shard->catalog();
+    if (node_.shard_count() == 1) {
+      node_.unit(from_).sessions->on_offers(std::move(offers));
+      return;
+    }
+    std::vector<std::vector<delivery::Offer>> by_home(node_.shard_count());
+    for (delivery::Offer& offer : offers) {
+      const SubscriptionPtr one = catalog.subscription(offer.client);
+      if (!one) continue;  // unsubscribed: its lease ends by itself
+      by_home[shard_of_client(one->client_id, node_.shard_count()).value()].push_back(
+          std::move(offer));
+    }
+    for (std::uint32_t i = 0; i < by_home.size(); ++i) {
+      if (by_home[i].empty()) continue;
+      ShardUnit& home = node_.unit(ShardIndex(i));
+      run_on(home.executor, [&home, batch = std::move(by_home[i])]() mutable {
+        home.sessions->on_offers(std::move(batch));
+      });
+    }
+  }
+
+  void lane_part_done(ProgressNumber lane, ShardIndex /*shard*/) override {
+    node_.control_executor().post([node = &node_, lane] { node->lane_part_done(lane); });
+  }
+
+ private:
+  Node& node_;
+  ShardIndex from_;
+};
+
+OwnerLink owner_link(Node& node) {
+  OwnerLink link;
+  link.set_window = [&node](ShardIndex owner, ClientNumber client, std::uint32_t events,
+                            std::uint64_t bytes) {
+    ShardUnit& unit = node.unit(owner);
+    run_on(unit.executor,
+           [&unit, client, events, bytes] { unit.shard->set_window(client, events, bytes); });
+  };
+  link.set_demand = [&node](ShardIndex owner, ClientNumber client, std::uint32_t events) {
+    ShardUnit& unit = node.unit(owner);
+    run_on(unit.executor, [&unit, client, events] { unit.shard->set_demand(client, events); });
+  };
+  link.connected = [&node](ShardIndex owner, ClientNumber client) {
+    ShardUnit& unit = node.unit(owner);
+    run_on(unit.executor, [&unit, client] { unit.shard->connected(client); });
+  };
+  link.disconnected = [&node](ShardIndex owner, ClientNumber client) {
+    ShardUnit& unit = node.unit(owner);
+    run_on(unit.executor, [&unit, client] { unit.shard->disconnected(client); });
+  };
+  link.withdraw = [&node](ShardIndex owner, delivery::DeliveryId id) {
+    ShardUnit& unit = node.unit(owner);
+    run_on(unit.executor, [&unit, id] { unit.shard->withdraw(id); });
+  };
+  return link;
+}
+
+}  // namespace
+
+void run_on(Executor& target, Task task) {
+  if (target.here()) {
+    task();
+  } else {
+    target.post(std::move(task));
+  }
+}
+
+ShardUnit::ShardUnit(Executor& its) : executor(its) {}
+ShardUnit::~ShardUnit() = default;
+
+Node::Node(NodeOptions options, NodeDependencies dependencies)
+    : options_(std::move(options)), deps_(std::move(dependencies)) {}
+
+Node::~Node() = default;
+
+void Node::make_units() {
+  const auto count = static_cast<std::uint32_t>(deps_.executors.size());
+  Random random(options_.random_seed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto unit = std::make_unique<ShardUnit>(*deps_.executors[i]);
+    unit->router = std::make_unique<Router>(*this, ShardIndex(i));
+    ShardOptions shard = options_.shard;
+    shard.index = ShardIndex(i);
+    shard.shards = count;
+    shard.epoch = options_.epoch;
+    shard.ids = &deps_.ids;
+    shard.log_path = options_.data_path;
+    shard.journal_path = shard_path(count, i);
+    shard.random_seed = random.next();
+    unit->shard = std::make_unique<Shard>(
+        std::move(shard), ShardDependencies{unit->executor, deps_.storage, deps_.fs, deps_.offsets,
+                                            deps_.metrics, *unit->router});
+    Sessions::Options sessions;
+    sessions.home = ShardIndex(i);
+    sessions.shards = count;
+    sessions.max_in_flight = options_.max_in_flight;
+    sessions.max_in_flight_bytes = options_.max_in_flight_bytes;
+    unit->sessions = std::make_unique<Sessions>(sessions, unit->executor, unit->shard->catalog(),
+                                                deps_.ids, owner_link(*this));
+    unit->edge = std::make_unique<Edge>(*this, ShardIndex(i));
+    units_.push_back(std::move(unit));
+  }
+}
+
+std::string Node::shard_path(std::uint32_t count, std::uint32_t index) const {
+  return fmt::format("{}/journal/{}-{}", options_.data_path, count, index);
+}
+
+api::Traffic& Node::traffic(ShardIndex index) {
+  return *unit(index).edge;
+}
+api::Admin& Node::admin(ShardIndex index) {
+  return *unit(index).edge;
+}
+
+void Node::start() {
+  for (auto& unit : units_) {
+    unit->executor.post([this, at = unit.get()] {
+      at->shard->resume(was_clean_);
+      at->sessions->start();
+    });
+  }
+  // After the shards: their first task runs before anything that this one posts to them.
+  control_executor().post([this] {
+    resume_lanes();
+    arm_reaper();
+    started_ = true;
+  });
+}
+
+void Node::broadcast(std::shared_ptr<const Delta> delta, Task adopted) {
+  next_progress_ = control_->numbers().progress;
+  gather<bool>(
+      *this, control_executor(),
+      [delta](ShardUnit& unit, std::move_only_function<void(bool)> answer) {
+        unit.shard->adopt(*delta);
+        unit.sessions->adopt(*delta);
+        answer(true);
+      },
+      [adopted = std::move(adopted)](const std::vector<bool>&) mutable { adopted(); });
+}
+
+void Node::set_draining(bool on) {
+  draining_ = on;
+  for (auto& unit : units_) {
+    run_on(unit->executor, [at = unit.get(), on] {
+      at->sessions->set_draining(on);
+      if (on) at->sessions->end_all(channel::EndReason::kDraining);
+      at->shard->set_draining(on);
+    });
+  }
+}
+
+void Node::stop(Task done) {
+  auto shared = std::make_shared<Task>(std::move(done));
+  run_on(control_executor(), [this, shared] {
+    stopping_ = true;
+    if (reaper_ != 0) control_executor().cancel(reaper_);
+    reaper_ = 0;
+    gather<bool>(
+        *this, control_executor(),
+        [](ShardUnit& unit, std::move_only_function<void(bool)> answer) {
+          // A stop while the disk refuses or the journal is poisoned is not a clean one.
+          const bool sound = !unit.shard->health().poisoned;
+          unit.shard->stop([sound, answer = std::move(answer)]() mutable { answer(sound); });
+        },
+        [this, shared](const std::vector<bool>& sound) {
+          const bool clean = std::ranges::all_of(sound, [](bool one) { return one; });
+          auto outcome = std::make_shared<Result<void>>();
+          deps_.storage.run(
+              1,
+              [this, clean, outcome] {
+                if (clean) {
+                  auto put = deps_.meta.put(kCleanKey, "1");
+                  if (!put) *outcome = fail(put);
+                }
+                if (auto flushed = deps_.offsets.flush(); !flushed) *outcome = flushed;
+              },
+              control_executor(),
+              [shared, outcome] {
+                if (!*outcome) {
+                  log_warn("the stop could not be marked as clean",
+                           {{"error", outcome->error().detail}});
+                }
+                (*shared)();
+              });
+        });
+  });
+}
+
+std::vector<api::HealthCheck> Node::readiness() const {
+  std::vector<api::HealthCheck> checks;
+  checks.push_back({"started", started_.load(), started_ ? "" : "recovering"});
+  checks.push_back({"accepting", !draining_.load(), draining_ ? "draining" : ""});
+  api::HealthCheck log{"log", true, {}};
+  for (const auto& unit : units_) {
+    const Shard::Health health = unit->shard->health_view();
+    if (health.poisoned || health.full) {
+      log.ok = false;
+      log.detail = health.detail;
+    } else if (health.quarantined > 0 && log.ok) {
+      log.detail =
+          fmt::format("{} partitions are quarantined; run ackline doctor", health.quarantined);
+    }
+  }
+  checks.push_back(log);
+  return checks;
+}
+
+// --- lanes
+// ------------------------------------------------------------------------------------------------------------------
+
+void Node::lane_part_done(ProgressNumber lane) {
+  if (control_->catalog().lane(lane) != nullptr) finish_lane(lane);
+}
+
+// A lane is done when no shard has an entry left; its last counts go to meta with the state.
+void Node::finish_lane(ProgressNumber lane) {
+  gather<delivery::LaneReport>(
+      *this, control_executor(),
+      [lane](ShardUnit& unit, std::move_only_function<void(delivery::LaneReport)> answer) {
+        answer(unit.shard->dispatcher().lane(lane));
+      },
+      [this, lane](const std::vector<delivery::LaneReport>& parts) {
+        const delivery::LaneReport sum = sum_lane(parts);
+        if (sum.left > 0) return;
+        control_->change(
+            [lane, sum](const Catalog& catalog, Numbers&) -> Result<Plan> {
+              const LanePtr present = catalog.lane(lane);
+              if (!present || present->state != LaneState::kRunning) return Plan{};
+              auto done = std::make_shared<Lane>(*present);
+              done->state = LaneState::kDone;
+              done->offered = sum.offered;
+              done->resolved = sum.resolved;
+              done->dead_again = sum.dead_again;
+              done->sources.clear();
+              Plan plan;
+              plan.writes.push_back({lane_key(lane), encode(*done), {}});
+              plan.delta.emplace_back(LanePtr(done));
+              return plan;
+            },
+            [](Result<void> outcome) {
+              if (!outcome) {
+                log_warn("a finished lane could not be marked done; it is tried at the next start",
+                         {{"error", outcome.error().detail}});
+              }
+            });
+      });
+}
+
+// Boot finishes what was `starting`, and marks done what ended just before the crash (invariant
+// 18).
+void Node::resume_lanes() {
+  for (const LanePtr& lane : control_->catalog().lanes()) {
+    if (lane->state == LaneState::kStarting) {
+      start_lane_parts(lane, [](Result<LanePtr> outcome) {
+        if (!outcome) {
+          log_warn("a redrive could not be taken up", {{"error", outcome.error().detail}});
+        }
+      });
+    } else if (lane->state == LaneState::kRunning) {
+      finish_lane(lane->number);
+    }
+  }
+}
+
+// Each shard takes its part with the entry states in one batch; then the lane is `running`.
+void Node::start_lane_parts(LanePtr lane, std::move_only_function<void(Result<LanePtr>)> done) {
+  struct Part {
+    delivery::LanePartReport taken;
+    std::optional<Error> error;
+  };
+  gather<Part>(
+      *this, control_executor(),
+      [lane](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
+        auto part = std::make_shared<Part>();
+        const TopicPtr topic = unit.shard->catalog().topic(lane->topic);
+        if (topic) {
+          for (const auto& [index, sources] : lane->sources) {
+            const PartitionNumber number = topic->partitions[index];
+            if (!unit.shard->owns(number)) continue;
+            delivery::LanePart wanted{lane->number, lane->group_number, number, sources,
+                                      lane->rate_per_second};
+            auto report = unit.shard->dispatcher().start_lane(std::move(wanted), unit.shard->now());
+            if (!report) {
+              part->error = report.error();
+              continue;
+            }
+            part->taken.matched += report->matched;
+            part->taken.taken += report->taken;
+          }
+        }
+        unit.shard->after_sync([part, answer = std::move(answer)](const Error* error) mutable {
+          if (error != nullptr) part->error = *error;
+          answer(std::move(*part));
+        });
+      },
+      [this, lane, done = std::move(done)](const std::vector<Part>& parts) mutable {
+        auto running = std::make_shared<Lane>(*lane);
+        running->state = LaneState::kRunning;
+        running->started = 0;
+        for (const Part& part : parts) {
+          if (part.error) {
+            done(std::unexpected(*part.error));
+            return;
+          }
+          running->started += part.taken.taken;
+        }
+        running->already_redriven = running->matched - std::min(running->matched, running->started);
+        auto result = std::make_shared<LanePtr>(running);
+        control_->change(
+            [running](const Catalog& catalog, Numbers&) -> Result<Plan> {
+              if (catalog.lane(running->number) == nullptr) return Plan{};
+              Plan plan;
+              plan.writes.push_back({lane_key(running->number), encode(*running), {}});
+              plan.delta.emplace_back(LanePtr(running));
+              return plan;
+            },
+            [this, result, done = std::move(done)](Result<void> outcome) mutable {
+              if (!outcome) {
+                done(std::unexpected(outcome.error()));
+                return;
+              }
+              finish_lane((*result)->number);
+              done(*result);
+            });
+      });
+}
+
+}  // namespace ackline::runtime

@@ -1,0 +1,168 @@
+// Boot of a node: meta, then for each shard its checkpoint and its journal, then the new journal
+// files (J9 to J12).
+#include <fmt/format.h>
+
+#include "ackline/base/logging.h"
+#include "ackline/runtime/catalog_records.h"
+#include "ackline/runtime/edge.h"
+#include "ackline/runtime/node.h"
+
+namespace ackline::runtime {
+namespace {
+
+struct OldShard {
+  std::string path;
+  std::optional<io::Checkpoint> checkpoint;
+  io::JournalRecovery recovered;
+};
+
+Result<std::optional<std::string>> get_text(meta::MetaStore& meta, std::string_view key) {
+  auto entry = meta.get(key);
+  if (!entry) return fail(entry);
+  if (!*entry) return std::optional<std::string>();
+  return std::optional<std::string>((*entry)->value);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> Node::boot(NodeOptions options, NodeDependencies dependencies) {
+  std::unique_ptr<Node> node(new Node(std::move(options), std::move(dependencies)));
+  node->make_units();
+  Node* at = node.get();
+  node->control_ = std::make_unique<Control>(
+      Control::Dependencies{node->control_executor(), node->deps_.storage, node->deps_.meta,
+                            node->deps_.subscriptions, node->deps_.offsets},
+      [at](std::shared_ptr<const Delta> delta, Task adopted) {
+        at->broadcast(std::move(delta), std::move(adopted));
+      });
+  auto audit = AuditLog::open(node->deps_.fs, node->options_.data_path + "/audit.log",
+                              node->deps_.storage, node->control_executor());
+  if (!audit) return fail(audit);
+  node->audit_ = std::move(*audit);
+  if (auto done = node->control_->load(); !done) return fail(done);
+  node->next_progress_ = node->control_->numbers().progress;
+  if (auto done = node->recover(); !done) return fail(done);
+  return node;
+}
+
+Result<void> Node::recover() {
+  auto clean = get_text(deps_.meta, kCleanKey);
+  if (!clean) return fail(clean);
+  was_clean_ = clean->has_value();
+  // From here on a stop without the mark is an unclean one.
+  if (was_clean_) {
+    if (auto done = deps_.meta.remove(kCleanKey); !done) return fail(done);
+  }
+  auto layout = get_text(deps_.meta, kShardsKey);
+  if (!layout) return fail(layout);
+  std::uint32_t old_count = shard_count();
+  if (*layout) {
+    old_count = static_cast<std::uint32_t>(std::strtoul((*layout)->c_str(), nullptr, 10));
+    if (old_count == 0 || old_count > 4096) {
+      return fail(ErrorCode::kCorrupt, "the number of shards in meta cannot be read",
+                  "Restore the data directory from a backup.", std::string(kShardsKey));
+    }
+  } else if (auto done = deps_.meta.put(kShardsKey, std::to_string(old_count)); !done) {
+    return fail(done);
+  }
+  return recover_from(old_count);
+}
+
+// Reads the journals of the layout that was, and goes on in the one that is now. The layouts differ
+// when the shard count was changed: then everything is checkpointed in the new place before the old
+// one goes (J11). A crash in between starts over.
+Result<void> Node::recover_from(std::uint32_t old_count) {
+  const bool changed = old_count != shard_count();
+  std::vector<OldShard> old(old_count);
+  std::vector<io::Checkpoint*> checkpoints;
+  for (std::uint32_t i = 0; i < old_count; ++i) {
+    old[i].path = shard_path(old_count, i);
+    if (auto done = deps_.fs.make_directories(old[i].path); !done) return done;
+    auto checkpoint = io::read_checkpoint(deps_.fs, old[i].path);
+    if (!checkpoint) return fail(checkpoint);
+    old[i].checkpoint = std::move(*checkpoint);
+    if (old[i].checkpoint) checkpoints.push_back(&*old[i].checkpoint);
+  }
+  for (auto& unit : units_) {
+    if (auto done = unit->shard->open_partitions(control_->catalog(), checkpoints); !done) {
+      return done;
+    }
+  }
+  const std::uint32_t known = control_->numbers().partition;
+  std::uint64_t skipped = 0;
+  for (std::uint32_t i = 0; i < old_count; ++i) {
+    io::RecoverOptions options;
+    options.shard = ShardIndex(i);
+    if (old[i].checkpoint) {
+      options.lowest_needed = old[i].checkpoint->info.journal_lowest;
+      options.synced_at_least = old[i].checkpoint->info.journal_synced;
+    }
+    const auto begin = [this](const io::JournalRecovery& found) -> Result<void> {
+      for (const io::JournalDamage& damage : found.damage) {
+        for (auto& unit : units_) {
+          if (damage.every_partition) {
+            unit->shard->quarantine_all(damage.detail);
+          }
+          for (const PartitionNumber number : damage.partitions) {
+            unit->shard->quarantine(number, damage.detail);
+          }
+        }
+      }
+      return {};
+    };
+    const auto visit = [&](Lsn lsn, const io::JournalRecord& record) -> Result<void> {
+      if (record.partition == PartitionNumber{0}) {
+        for (auto& unit : units_) {
+          if (!changed && unit->shard.get() != units_[i]->shard.get()) continue;
+          if (auto done = unit->shard->replay_shard_record(record); !done) return done;
+        }
+        return {};
+      }
+      for (auto& unit : units_) {
+        if (unit->shard->owns(record.partition)) return unit->shard->replay(lsn, record);
+      }
+      if (record.partition.value() < known) {
+        ++skipped;  // of a topic that was deleted
+        return {};
+      }
+      return fail(ErrorCode::kCorrupt,
+                  fmt::format("the journal names partition number {}, which meta does not know",
+                              record.partition.value()),
+                  "The meta store is older than the journal: restore both from one backup.");
+    };
+    auto recovered = io::recover_journal(deps_.fs, old[i].path, options, begin, visit);
+    if (!recovered) return fail(recovered);
+    old[i].recovered = std::move(*recovered);
+  }
+  std::uint64_t records = 0;
+  for (const OldShard& one : old) records += one.recovered.records;
+  log_info(
+      "recovered",
+      {{"shards", old_count}, {"records", records}, {"skipped", skipped}, {"clean", was_clean_}});
+  if (!changed) {
+    for (std::uint32_t i = 0; i < old_count; ++i) {
+      if (auto done = units_[i]->shard->start_journal(old[i].recovered); !done) return done;
+    }
+    return {};
+  }
+  for (std::uint32_t i = 0; i < shard_count(); ++i) {
+    const std::string path = shard_path(shard_count(), i);
+    if (auto done = deps_.fs.remove_all(path); !done) return done;
+    if (auto done = deps_.fs.make_directories(path); !done) return done;
+    if (auto done = units_[i]->shard->finish_replay(); !done) return done;
+    if (auto done = units_[i]->shard->checkpoint_now(); !done) return done;
+  }
+  if (auto done = deps_.meta.put(kShardsKey, std::to_string(shard_count())); !done) {
+    return fail(done);
+  }
+  for (std::uint32_t i = 0; i < shard_count(); ++i) {
+    if (auto done = units_[i]->shard->start_journal(io::JournalRecovery{}); !done) return done;
+  }
+  for (const OldShard& one : old) {
+    if (auto done = io::remove_journal(deps_.fs, one.path); !done) return done;
+  }
+  log_info("the number of shards was changed", {{"from", old_count}, {"to", shard_count()}});
+  return {};
+}
+
+}  // namespace ackline::runtime

@@ -1,0 +1,484 @@
+#include "ackline/runtime/shard.h"
+
+#include <algorithm>
+
+#include "ackline/base/check.h"
+#include "ackline/base/logging.h"
+#include "ackline/base/metric_names.h"
+#include "ackline/runtime/shard_checkpoint.h"
+#include "ackline/runtime/shard_metrics.h"
+
+namespace ackline::runtime {
+namespace {
+
+constexpr std::uint32_t kPumpBudget = 2048;  // events offered in one turn
+constexpr std::int64_t kAliveMs = 1000;      // alive marks while timers are armed (invariant 15)
+constexpr std::int64_t kRetryMs = 100;       // a batch that could not be written
+constexpr std::int64_t kStallMs = 1000;      // a timer this late means that we stood still
+
+}  // namespace
+
+Shard::Shard(ShardOptions options, ShardDependencies dependencies)
+    : options_(std::move(options)), deps_(dependencies) {
+  options_.dispatcher.epoch = options_.epoch;
+  dispatcher_ = std::make_unique<delivery::Dispatcher>(options_.dispatcher, *this,
+                                                       Random(options_.random_seed));
+  publish_seconds_ = deps_.metrics.histogram(metric::kPublishDuration);
+  fsync_seconds_ = deps_.metrics.histogram(metric::kLogFsyncDuration);
+  boot_at_ = now();
+}
+
+Shard::~Shard() = default;
+
+log::LocalPartition* Shard::partition(PartitionNumber number) {
+  const auto found = partitions_.find(number);
+  return found == partitions_.end() ? nullptr : found->second.log.get();
+}
+
+bool Shard::owns(PartitionNumber partition) const {
+  return partitions_.contains(partition);
+}
+
+// --- the dispatcher's port
+// ----------------------------------------------------------------------------------------------
+
+void Shard::journal(state::RecordType type, PartitionNumber partition, ByteView body) {
+  journal_->append(static_cast<std::uint8_t>(type), partition, body);
+}
+
+delivery::ReadStatus Shard::read(delivery::ProgressKey key, Offset from, std::uint32_t max_events,
+                                 std::uint32_t max_bytes, log::ReadBatch& out) {
+  const auto found = partitions_.find(key.partition);
+  if (found == partitions_.end()) return delivery::ReadStatus::kFailed;
+  log::LocalPartition& log = *found->second.log;
+  auto batch = log.read(from, {.max_events = max_events, .max_bytes = max_bytes});
+  if (batch) {
+    out = std::move(*batch);
+    return delivery::ReadStatus::kReady;
+  }
+  if (batch.error().code != ErrorCode::kTimeout) {
+    if (log.damage() && !found->second.damaged) quarantine(key.partition, log.damage()->detail);
+    return delivery::ReadStatus::kFailed;
+  }
+  read_cold(key.partition, from, [this, key, from, max_events, max_bytes] {
+    log::LocalPartition* warm = partition(key.partition);
+    if (warm == nullptr) return true;
+    auto again = warm->read(from, {.max_events = max_events, .max_bytes = max_bytes});
+    if (!again && again.error().code == ErrorCode::kTimeout) return false;
+    dispatcher_->on_read(key, from, std::move(again), now());
+    schedule_turn();
+    return true;
+  });
+  return delivery::ReadStatus::kPending;
+}
+
+void Shard::read_cold(PartitionNumber number, Offset at, std::move_only_function<bool()> attempt) {
+  run_read(
+      number, [this, number, at] { return partitions_.at(number).log->read_job(at); },
+      std::move(attempt));
+}
+
+void Shard::read_cold_time(PartitionNumber number, WallMs at,
+                           std::move_only_function<bool()> attempt) {
+  run_read(
+      number, [this, number, at] { return partitions_.at(number).log->time_job(at); },
+      std::move(attempt));
+}
+
+void Shard::run_read(PartitionNumber number, std::function<std::unique_ptr<log::ReadJob>()> job,
+                     std::move_only_function<bool()> attempt) {
+  if (attempt() || partition(number) == nullptr) return;
+  auto reading = std::make_shared<std::unique_ptr<log::ReadJob>>(job());
+  // Reads of one partition share a lane: the second of two readers then finds the chunk in the
+  // cache.
+  const std::uint32_t lane = 1000 + number.value() % 64;
+  deps_.storage.run(
+      lane, [reading] { (*reading)->run(); }, deps_.executor,
+      [this, reading, number, job = std::move(job), attempt = std::move(attempt)]() mutable {
+        if (log::LocalPartition* log = partition(number)) {
+          // The error, if there was one, comes again from the log when it is asked.
+          static_cast<void>(log->absorb(std::move(*reading)));
+        }
+        run_read(number, std::move(job), std::move(attempt));
+      });
+}
+
+void Shard::deliver(delivery::Offer offer) {
+  if (offer.after_sync) {
+    turn_sync_offers_.push_back(std::move(offer));
+  } else {
+    written_offers_.push_back(std::move(offer));
+  }
+}
+
+// A poll is answered as soon as it has something and a stream has sent what it got: nothing is held
+// back to be dropped.
+void Shard::withdrawn(ClientNumber /*client*/, const delivery::DeliveryId& /*id*/) {}
+
+void Shard::dead_letter(delivery::DeadLetterRequest request) {
+  dead_letters_.push_back(std::move(request));
+  schedule_turn();
+}
+
+void Shard::count(delivery::ProgressKey key, delivery::DeliveryEvent what, std::uint64_t events) {
+  ProgressNumber group = key.progress;
+  if (const LanePtr lane = catalog_.lane(key.progress)) group = lane->group_number;
+  const auto found = group_metrics_.find(group);
+  if (found != group_metrics_.end()) found->second->count(what, events);
+}
+
+void Shard::lane_part_done(ProgressNumber lane, PartitionNumber /*partition*/) {
+  deps_.router.lane_part_done(lane, options_.index);
+}
+
+// --- the turn
+// -------------------------------------------------------------------------------------------------------------
+
+void Shard::schedule_turn() {
+  if (turn_scheduled_ || !started_) return;
+  turn_scheduled_ = true;
+  deps_.executor.post([this] { turn(); });
+}
+
+void Shard::turn() {
+  turn_scheduled_ = false;
+  if (stopping_ && checkpoint_ == nullptr && stopped_ == nullptr) return;
+  note_stall();
+  const MonoMs at = now();
+  bool more = false;
+  if (!write_error_) {
+    if (const auto due = dispatcher_->next_due(); due && *due <= at) dispatcher_->tick(at);
+    more = dispatcher_->pump(at, wall(), kPumpBudget);
+    write_dead_letters();
+  }
+  if (commit_deliveries()) {
+    commit_publishes();
+    if (checkpoint_wanted_) capture_checkpoint();
+    release_written();
+  }
+  if (more) schedule_turn();
+  arm();
+  const std::scoped_lock lock(health_mutex_);
+  health_view_ = health();
+}
+
+// A timer that fires late means that the process stood still (SIGSTOP, a stalled disk under the
+// loop): no lease pays for it.
+void Shard::note_stall() {
+  const MonoMs at = now();
+  if (expected_at_ && at.value() - expected_at_->value() > kStallMs) {
+    const std::int64_t gap_ms = at.value() - expected_at_->value();
+    log_warn("the server stood still; leases and waits are extended",
+             {{"shard", options_.index}, {"gapMs", gap_ms}});
+    dispatcher_->extend_all(gap_ms);
+  }
+  expected_at_.reset();
+}
+
+bool Shard::commit_deliveries() {
+  if (const Error* poison = journal_->poison()) {
+    fail_waiting(*poison);
+    return false;
+  }
+  const auto lsn = journal_->commit();
+  if (!lsn) {
+    if (!write_error_) {
+      write_error_since_ = now();
+      dispatcher_->set_paused(true);
+      log_error("the journal could not be written; it is tried again",
+                {{"shard", options_.index}, {"error", lsn.error().detail}});
+    }
+    write_error_ = lsn.error();
+    due_.retry = now().plus(kRetryMs);
+    fail_waiting(lsn.error());
+    return false;
+  }
+  if (write_error_) {
+    log_info("the journal is written again", {{"shard", options_.index}});
+    dispatcher_->extend_all(now().value() - write_error_since_.value());
+    write_error_.reset();
+    due_.retry.reset();
+    dispatcher_->set_paused(draining_);
+    schedule_turn();
+  }
+  return true;
+}
+
+// Who waits for a write that failed is told; what was done in memory stays in the open batch and is
+// written later.
+void Shard::fail_waiting(const Error& why) {
+  std::vector<Release> releases = std::move(written_);
+  written_.clear();
+  for (auto& release : turn_after_sync_) releases.push_back(std::move(release));
+  turn_after_sync_.clear();
+  for (auto& release : releases) release(&why);
+  std::vector<QueuedPublish> publishes = std::move(publishes_);
+  publishes_.clear();
+  for (auto& publish : publishes) publish.done(std::unexpected(why));
+}
+
+void Shard::commit_publishes() {
+  std::vector<QueuedPublish> taken = std::move(publishes_);
+  publishes_.clear();
+  if (taken.empty()) return;
+  std::vector<Appended> appended;
+  std::vector<std::pair<PublishDone, Offset>> done;
+  append_queued(taken, appended, done);
+  if (done.empty()) return;
+  const auto lsn = journal_->commit();
+  if (!lsn) {
+    // Taken back whole: nobody saw these offsets, they are given again.
+    journal_->discard_open();
+    for (const Appended& one : appended) {
+      Partition& partition = partitions_.at(one.partition);
+      partition.log->rollback(partition.committed_end);
+      partition.in_turn = false;
+    }
+    for (auto& [answer, offset] : done) answer(std::unexpected(lsn.error()));
+    return;
+  }
+  for (const Appended& one : appended) turn_appended_.push_back(one);
+  const MonoMs from = now();
+  for (auto& [answer, offset] : done) {
+    auto release = [this, from, at = offset,
+                    reply = std::move(answer)](const Error* error) mutable {
+      publish_seconds_->observe(static_cast<double>(now().value() - from.value()) / 1000.0);
+      if (error != nullptr) {
+        reply(std::unexpected(*error));
+      } else {
+        reply(at);
+      }
+    };
+    if (options_.sync_commit) {
+      turn_after_sync_.push_back(std::move(release));
+    } else {
+      written_.push_back(std::move(release));
+    }
+  }
+}
+
+void Shard::release_written() {
+  const Lsn lsn = journal_->written();
+  if (!turn_appended_.empty()) {
+    for (const Appended& one : turn_appended_) {
+      const auto found = partitions_.find(one.partition);
+      if (found == partitions_.end()) continue;  // deleted while its batch waited to be written
+      found->second.in_turn = false;
+      found->second.committed_end = std::max(found->second.committed_end, one.end);
+    }
+    unsynced_.push_back({lsn, std::move(turn_appended_)});
+    turn_appended_.clear();
+    if (options_.sync_commit) journal_->want_sync();
+  }
+  if (!turn_sync_offers_.empty() || !turn_after_sync_.empty()) journal_->want_sync();
+  for (auto& offer : turn_sync_offers_) synced_offers_.push_back({lsn, std::move(offer)});
+  turn_sync_offers_.clear();
+  for (auto& release : turn_after_sync_) after_sync_.push_back({lsn, std::move(release)});
+  turn_after_sync_.clear();
+  if (!written_offers_.empty()) {
+    std::vector<delivery::Offer> offers = std::move(written_offers_);
+    written_offers_.clear();
+    deps_.router.offers(std::move(offers));
+  }
+  std::vector<Release> releases = std::move(written_);
+  written_.clear();
+  for (auto& release : releases) release(nullptr);
+  // Everything may be on disk already (an empty batch): nothing would call on_synced then.
+  if (journal_->synced() >= lsn) on_synced(journal_->synced());
+  if (!due_.exports) due_.exports = now().plus(kAliveMs);
+  if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
+  const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
+  if (journal_->journaled_bytes() >= most) due_.checkpoint = now();
+}
+
+void Shard::on_synced(Lsn synced) {
+  bool readable = false;
+  while (!unsynced_.empty() && unsynced_.front().lsn <= synced) {
+    for (const Appended& one : unsynced_.front().appended) {
+      const auto found = partitions_.find(one.partition);
+      if (found == partitions_.end()) continue;
+      found->second.log->on_synced(one.end);
+      dispatcher_->on_available(one.partition, one.end);
+      readable = true;
+    }
+    unsynced_.pop_front();
+  }
+  std::vector<delivery::Offer> offers;
+  while (!synced_offers_.empty() && synced_offers_.front().lsn <= synced) {
+    offers.push_back(std::move(synced_offers_.front().offer));
+    synced_offers_.pop_front();
+  }
+  if (!offers.empty()) deps_.router.offers(std::move(offers));
+  while (!after_sync_.empty() && after_sync_.front().lsn <= synced) {
+    Release release = std::move(after_sync_.front().release);
+    after_sync_.pop_front();
+    release(nullptr);
+  }
+  if (checkpoint_ != nullptr) publish_checkpoint();
+  if (readable) schedule_turn();
+}
+
+void Shard::on_poisoned(const Error& why) {
+  log_error("a sync of the journal failed; this shard takes nothing more until a restart",
+            {{"shard", options_.index}, {"error", why.detail}});
+  dispatcher_->set_paused(true);
+  while (!after_sync_.empty()) {
+    Release release = std::move(after_sync_.front().release);
+    after_sync_.pop_front();
+    release(&why);
+  }
+  fail_waiting(why);
+}
+
+void Shard::after_sync(std::move_only_function<void(const Error*)> done) {
+  turn_after_sync_.push_back(std::move(done));
+  schedule_turn();
+}
+
+// --- timers
+// ---------------------------------------------------------------------------------------------------------------
+
+// One timer for all deadlines. An idle shard has none armed and uses no CPU.
+void Shard::arm() {
+  std::optional<MonoMs> next;
+  const auto consider = [&next](const std::optional<MonoMs>& deadline) {
+    if (deadline && (!next || *deadline < *next)) next = deadline;
+  };
+  const auto due = write_error_ ? std::nullopt : dispatcher_->next_due();
+  if (due && !due_.alive) due_.alive = now().plus(kAliveMs);
+  consider(due);
+  consider(due_.alive);
+  consider(due_.exports);
+  consider(due_.checkpoint);
+  consider(due_.retention);
+  consider(due_.retry);
+  if (due) expected_at_ = next;
+  if (next == timer_at_ && timer_ != 0) return;
+  if (timer_ != 0) deps_.executor.cancel(timer_);
+  timer_ = 0;
+  timer_at_ = next;
+  if (next) timer_ = deps_.executor.schedule(*next, [this] { fire(); });
+}
+
+void Shard::fire() {
+  timer_ = 0;
+  timer_at_.reset();
+  const MonoMs at = now();
+  if (due_.alive && *due_.alive <= at) {
+    due_.alive.reset();
+    scratch_.clear();
+    state::AliveRecord{MonoMs(at.value() - boot_at_.value()), wall()}.encode(scratch_);
+    // Best effort by design: a missing mark only makes the remaining time less exact.
+    if (!write_error_ && journal_->open_is_empty()) {
+      static_cast<void>(journal_->write_alive(static_cast<std::uint8_t>(state::RecordType::kAlive),
+                                              as_bytes(scratch_)));
+    }
+  }
+  if (due_.exports && *due_.exports <= at) {
+    due_.exports.reset();
+    export_offsets();
+  }
+  if (due_.checkpoint && *due_.checkpoint <= at) {
+    due_.checkpoint.reset();
+    checkpoint_wanted_ = true;
+  }
+  if (due_.retention && *due_.retention <= at) {
+    due_.retention.reset();
+    run_retention();
+  }
+  // The turn looks at the dispatcher's timers and tries an open batch again, after the input that
+  // is queued already.
+  schedule_turn();
+}
+
+// --- clients
+// ----------------------------------------------------------------------------------------------------------------
+
+void Shard::settle(const delivery::SettleRequest& request, SettleDone done) {
+  const Error* trouble = journal_->poison();
+  if (trouble == nullptr && write_error_) trouble = &*write_error_;
+  if (trouble != nullptr) {
+    done(std::unexpected(*trouble));
+    return;
+  }
+  auto answer = dispatcher_->settle(request, now());
+  if (answer && answer->pending) {
+    const GroupPtr group = catalog_.group(request.id.progress);
+    const LanePtr lane = catalog_.lane(request.id.progress);
+    const std::string& topic = group ? group->topic : lane->topic;
+    const TopicPtr of = catalog_.topic(topic);
+    const PartitionNumber partition = of->partitions[request.id.partition.value()];
+    rejects_[{{request.id.progress, partition}, request.id.slot, request.id.offset}] =
+        std::move(done);
+    schedule_turn();
+    return;
+  }
+  if (!answer) {
+    done(std::move(answer));
+    return;
+  }
+  written_.push_back([answer = *answer, done = std::move(done)](const Error* error) mutable {
+    if (error != nullptr) {
+      done(std::unexpected(*error));
+    } else {
+      done(answer);
+    }
+  });
+  schedule_turn();
+}
+
+void Shard::set_window(ClientNumber client, std::uint32_t events, std::uint64_t bytes) {
+  dispatcher_->set_window(client, events, bytes);
+  schedule_turn();
+}
+
+void Shard::set_demand(ClientNumber client, std::uint32_t events) {
+  dispatcher_->set_demand(client, events);
+  if (events > 0) schedule_turn();
+}
+
+void Shard::connected(ClientNumber client) {
+  dispatcher_->connected(client, now());
+  schedule_turn();
+}
+
+void Shard::disconnected(ClientNumber client) {
+  dispatcher_->disconnected(client, now());
+  schedule_turn();
+}
+
+void Shard::withdraw(const delivery::DeliveryId& id) {
+  dispatcher_->withdraw(id, now());
+  schedule_turn();
+}
+
+void Shard::set_draining(bool draining) {
+  draining_ = draining;
+  if (!write_error_) dispatcher_->set_paused(draining);
+  schedule_turn();
+}
+
+Shard::Health Shard::health_view() const {
+  const std::scoped_lock lock(health_mutex_);
+  return health_view_;
+}
+
+Shard::Health Shard::health() const {
+  Health health;
+  if (journal_ && journal_->poison() != nullptr) {
+    health.poisoned = true;
+    health.detail = journal_->poison()->detail;
+  }
+  if (write_error_) {
+    health.full = true;
+    health.detail = write_error_->detail;
+  }
+  if (full_) {
+    health.full = true;
+    health.detail = "free disk space is below disk.reserve";
+  }
+  health.quarantined = quarantined_;
+  return health;
+}
+
+}  // namespace ackline::runtime

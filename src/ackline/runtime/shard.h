@@ -1,0 +1,360 @@
+// A shard: one thread that owns partitions, everything of every group on them, and one journal.
+//
+// Work comes in as tasks on the shard's executor. They change the dispatcher and queue publishes; a
+// turn follows them:
+//
+//   timers -> offers -> dead letters -> commit (delivery batch) -> publishes -> commit (publish
+//   batch) -> release
+//
+// so that input is read before timers fire (invariant 14), a dead letter and its settle share a
+// batch (J7), and a publish that cannot be written is taken back whole. What may leave after the
+// write leaves at the end of the turn, the rest after the sync (J5). A delivery batch that cannot
+// be written stays open and is tried again; until it is written nothing new is offered, settles
+// answer the error and lease clocks stand still (invariant 13).
+//
+// Everything here runs on the shard's thread, except construction and `recover`, which run before
+// the thread starts.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ackline/api/admin.h"
+#include "ackline/base/executor.h"
+#include "ackline/base/metrics.h"
+#include "ackline/base/random.h"
+#include "ackline/base/result.h"
+#include "ackline/delivery/dispatcher.h"
+#include "ackline/io/checkpoint/checkpoint.h"
+#include "ackline/io/fs/file_system.h"
+#include "ackline/io/journal/journal.h"
+#include "ackline/log/local/partition.h"
+#include "ackline/runtime/catalog.h"
+#include "ackline/state/offset_store.h"
+
+namespace ackline::runtime {
+
+struct ShardOptions {
+  ShardIndex index;
+  std::uint32_t shards = 1;
+  Epoch epoch;
+  const delivery::DeliveryIdCodec* ids = nullptr;  // outlives the shard
+  std::string log_path;                            // directory of all partitions
+  std::string journal_path;                        // this shard's own: journal files, checkpoints
+  delivery::Dispatcher::Options dispatcher;
+  log::PartitionOptions partition;
+  bool sync_commit = true;  // 202 after the sync; else after the write
+  std::int64_t sync_interval_ms = 10;
+  std::uint64_t journal_file_bytes = 64U << 20U;
+  std::uint64_t disk_reserve_bytes = 256U << 20U;
+  std::uint64_t checkpoint_bytes = 64U << 20U;
+  std::int64_t checkpoint_interval_ms = 30'000;
+  bool retention_hold = true;
+  std::optional<std::uint64_t> retention_hold_bytes;
+  std::int64_t retention_interval_ms = 10'000;
+  std::uint64_t random_seed = 1;
+};
+
+// Where a shard sends what concerns clients: the sessions of each home shard. Called on the sending
+// shard's thread.
+class OfferRouter {
+ public:
+  virtual ~OfferRouter() = default;
+  virtual void offers(std::vector<delivery::Offer> offers) = 0;
+  // A lane's part ended (all entries resolved or dead again).
+  virtual void lane_part_done(ProgressNumber lane, ShardIndex shard) = 0;
+};
+
+struct ShardDependencies {
+  Executor& executor;
+  StorageExecutor& storage;
+  io::FileSystem& fs;
+  state::OffsetStore& offsets;
+  MetricRegistry& metrics;
+  OfferRouter& router;
+};
+
+class Shard final : public delivery::DispatcherPort {
+ public:
+  Shard(ShardOptions options, ShardDependencies dependencies);
+  ~Shard() override;
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  // --- boot, before the thread runs (shard_recovery.cc)
+  // ---------------------------------------------------------------- Checkpoint and journal of
+  // `path` for the partitions that `owner` maps to shards of the present layout. With an unchanged
+  // layout `path` is this shard's own directory and the journal goes on from it.
+  struct RecoveryStats {
+    std::uint64_t records = 0;
+    std::uint64_t skipped = 0;
+    std::uint64_t damaged_partitions = 0;
+  };
+  // Takes the catalog and opens this shard's partitions from their checkpoint sections.
+  [[nodiscard]] Result<void> open_partitions(const Catalog& catalog,
+                                             const std::vector<io::Checkpoint*>& checkpoints);
+  // One record of a journal that concerns this shard.
+  [[nodiscard]] Result<void> replay(Lsn lsn, const io::JournalRecord& record);
+  // A record of a whole shard's journal (boot, alive).
+  [[nodiscard]] Result<void> replay_shard_record(const io::JournalRecord& record);
+  void quarantine(PartitionNumber partition, const std::string& why);
+  void quarantine_all(const std::string& why);
+  // Every record was handed over: looks whether the segments are whole.
+  [[nodiscard]] Result<void> finish_replay();
+  // Starts the new journal file and finishes: nothing was offered or answered before it is synced
+  // (J10).
+  [[nodiscard]] Result<void> start_journal(const io::JournalRecovery& recovered);
+  // A full checkpoint at once, blocking (a changed shard count, J11). `recovered` journals are not
+  // referred to.
+  [[nodiscard]] Result<void> checkpoint_now();
+  // The last step: groups are opened, leases go on.
+  void resume(bool clean);
+  // Whether this shard owns the partition.
+  [[nodiscard]] bool owns(PartitionNumber partition) const;
+
+  // --- the catalog changes
+  // ----------------------------------------------------------------------------------------------
+  void adopt(const Delta& delta);
+  [[nodiscard]] const Catalog& catalog() const { return catalog_; }
+
+  // --- traffic
+  // ----------------------------------------------------------------------------------------------------------
+  using PublishDone = std::move_only_function<void(Result<Offset>)>;  // offset of the first frame
+  void publish(PartitionNumber partition, std::vector<std::string> frames, PublishDone done);
+  using SettleDone = std::move_only_function<void(Result<delivery::SettleAnswer>)>;
+  // The views in `request` live until this returns.
+  void settle(const delivery::SettleRequest& request, SettleDone done);
+  void set_window(ClientNumber client, std::uint32_t events, std::uint64_t bytes);
+  void set_demand(ClientNumber client, std::uint32_t events);
+  void connected(ClientNumber client);
+  void disconnected(ClientNumber client);
+  void withdraw(const delivery::DeliveryId& id);
+
+  // --- reports: captured after this turn's batch, handed over when that batch is synced (invariant
+  // 13) -------------------
+  template <class T>
+  void report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done);
+  // The same for a change that must be synced before it is answered (reset, replay, lane, purge).
+  void after_sync(std::move_only_function<void(const Error*)> done);
+  [[nodiscard]] delivery::Dispatcher& dispatcher() { return *dispatcher_; }
+  [[nodiscard]] log::LocalPartition* partition(PartitionNumber number);
+  // Gives back the space of dead letters that are all purged, from the oldest on.
+  void trim_dead_letters(const Topic& topic);
+  // Writes what is only in memory to the segment files: for whoever reads the files (the lag
+  // audit).
+  void flush_tails();
+  // Runs `attempt` until it answers something else than kTimeout, bringing in what it lacks in
+  // between.
+  void read_cold(PartitionNumber number, Offset at, std::move_only_function<bool()> attempt);
+  // The same for a search by append time.
+  void read_cold_time(PartitionNumber number, WallMs at, std::move_only_function<bool()> attempt);
+
+  // --- life
+  // -------------------------------------------------------------------------------------------------------------
+  void set_draining(bool draining);
+  // Everything written, checkpointed and exported; then `done`. Nothing may be asked of the shard
+  // afterwards.
+  void stop(std::move_only_function<void()> done);
+  struct Health {
+    bool poisoned = false;
+    bool full = false;
+    std::string detail;
+    std::uint64_t quarantined = 0;
+  };
+  [[nodiscard]] Health health() const;
+  // As of the end of the last turn; any thread.
+  [[nodiscard]] Health health_view() const;
+  [[nodiscard]] std::uint64_t journaled_bytes() const { return journal_->journaled_bytes(); }
+  [[nodiscard]] MonoMs now() const { return deps_.executor.clock().mono(); }
+  [[nodiscard]] WallMs wall() const { return deps_.executor.clock().wall(); }
+  [[nodiscard]] Executor& executor() { return deps_.executor; }
+  [[nodiscard]] StorageExecutor& storage() { return deps_.storage; }
+  [[nodiscard]] io::FileSystem& fs() { return deps_.fs; }
+
+ private:
+  struct Partition {
+    std::unique_ptr<log::LocalPartition> log;
+    TopicPtr topic;
+    PartitionIndex index;
+    bool dead_letter = false;
+    Lsn applied{0};           // of its checkpoint section; replay skips up to here
+    Offset committed_end{0};  // end offset of what is in written batches
+    bool in_turn = false;     // has appends in the batch that is being made
+    bool damaged = false;
+  };
+  struct QueuedPublish {
+    PartitionNumber partition;
+    std::vector<std::string> frames;
+    PublishDone done;
+  };
+  struct Appended {
+    PartitionNumber partition;
+    Offset end;
+  };
+  struct UnsyncedBatch {
+    Lsn lsn;
+    std::vector<Appended> appended;
+  };
+  using Release = std::move_only_function<void(const Error*)>;
+  struct AfterSync {
+    Lsn lsn;
+    Release release;
+  };
+  struct SyncOffer {
+    Lsn lsn;
+    delivery::Offer offer;
+  };
+  struct RejectKey {
+    delivery::ProgressKey key;
+    std::uint32_t slot;
+    Offset offset;
+    friend auto operator<=>(const RejectKey&, const RejectKey&) = default;
+  };
+
+  // DispatcherPort
+  void journal(state::RecordType type, PartitionNumber partition, ByteView body) override;
+  delivery::ReadStatus read(delivery::ProgressKey key, Offset from, std::uint32_t max_events,
+                            std::uint32_t max_bytes, log::ReadBatch& out) override;
+  void deliver(delivery::Offer offer) override;
+  void withdrawn(ClientNumber client, const delivery::DeliveryId& id) override;
+  void dead_letter(delivery::DeadLetterRequest request) override;
+  void count(delivery::ProgressKey key, delivery::DeliveryEvent what,
+             std::uint64_t events) override;
+  void lane_part_done(ProgressNumber lane, PartitionNumber partition) override;
+
+  // The turn (shard.cc).
+  void schedule_turn();
+  void turn();
+  [[nodiscard]] bool commit_deliveries();
+  void commit_publishes();
+  void release_written();
+  void on_synced(Lsn synced);
+  void on_poisoned(const Error& why);
+  void note_stall();
+  void arm();
+  void fire();
+  void fail_waiting(const Error& why);
+
+  // Publishing (shard_publish.cc).
+  void append_queued(std::vector<QueuedPublish>& taken, std::vector<Appended>& appended,
+                     std::vector<std::pair<PublishDone, Offset>>& done);
+  [[nodiscard]] Result<void> room_for(std::uint64_t bytes);
+  void look_at_disk();
+
+  // Dead letters (shard_dead_letters.cc).
+  void write_dead_letters();
+  void write_dead_letter(const delivery::DeadLetterRequest& request, const log::StoredEvent& event);
+  void finish_dead_letter(const delivery::DeadLetterRequest& request, Result<Offset> dlq_offset);
+
+  // Behind the hot path (shard_checkpoint.cc).
+  void capture_checkpoint();
+  void publish_checkpoint();
+  void end_checkpoint(const Result<void>& outcome);
+  void finish_stop();
+  void export_offsets();
+  void run_retention();
+  void truncate(PartitionNumber number, Partition& partition, Offset start);
+  struct CheckpointJob;
+  // This shard's partitions as sections.
+  [[nodiscard]] Result<void> gather_sections(CheckpointJob& job, Lsn applied);
+  [[nodiscard]] Result<void> carry_damaged(CheckpointJob& job, PartitionNumber number,
+                                           const Partition& partition);
+
+  void run_read(PartitionNumber number, std::function<std::unique_ptr<log::ReadJob>()> job,
+                std::move_only_function<bool()> attempt);
+  void add_topic(const TopicPtr& topic);
+  void remove_topic(const TopicPtr& topic);
+  void add_group(const GroupPtr& group);
+  void open_group(const GroupPtr& group);
+  void add_subscription(const SubscriptionPtr& subscription);
+  [[nodiscard]] Result<void> open_partition(const TopicPtr& topic, PartitionIndex index,
+                                            bool dead_letter,
+                                            const std::vector<io::Checkpoint*>& checkpoints);
+
+  ShardOptions options_;
+  ShardDependencies deps_;
+  Catalog catalog_;
+  log::ReadCache cache_;
+  std::unordered_map<PartitionNumber, Partition> partitions_;
+  std::unique_ptr<delivery::Dispatcher> dispatcher_;
+  std::unique_ptr<io::Journal> journal_;
+
+  std::vector<QueuedPublish> publishes_;
+  std::vector<delivery::DeadLetterRequest> dead_letters_;
+  std::map<RejectKey, SettleDone> rejects_;
+  std::vector<delivery::Offer> written_offers_;
+  std::deque<SyncOffer> synced_offers_;
+  std::vector<delivery::Offer> turn_sync_offers_;
+  std::vector<Release> written_;          // released by this turn's commit
+  std::vector<Release> turn_after_sync_;  // get this turn's lsn
+  std::deque<AfterSync> after_sync_;
+  std::deque<UnsyncedBatch> unsynced_;
+  std::vector<Appended> turn_appended_;
+
+  bool turn_scheduled_ = false;
+  bool started_ = false;
+  bool stopping_ = false;
+  bool draining_ = false;
+  std::optional<Error> write_error_;  // the delivery batch could not be written
+  MonoMs write_error_since_;
+  std::string scratch_;
+
+  // Deadlines of what is behind the hot path; unset: nothing to do.
+  struct Deadlines {
+    std::optional<MonoMs> alive, exports, checkpoint, retention, retry;
+  } due_;
+  Executor::TimerId timer_ = 0;
+  std::optional<MonoMs> timer_at_;
+  MonoMs boot_at_;
+  std::optional<MonoMs>
+      expected_at_;  // when the armed timer should fire: a later turn means a stall
+
+  std::unique_ptr<CheckpointJob> checkpoint_;
+  std::uint64_t last_checkpoint_bytes_ = 0;
+  std::map<delivery::ProgressKey, state::OffsetValue> exported_;
+  bool checkpoint_wanted_ = false;
+  bool exporting_ = false;
+  std::uint64_t free_bytes_ = 0;
+  std::uint64_t used_since_look_ = 0;
+  bool looking_ = false;
+  bool full_ = false;
+  std::uint64_t quarantined_ = 0;
+  std::move_only_function<void()> stopped_;
+  mutable std::mutex health_mutex_;
+  Health health_view_;
+
+  std::shared_ptr<Histogram> publish_seconds_;
+  std::shared_ptr<Histogram> fsync_seconds_;
+  MonoMs sync_started_;
+  struct GroupMetrics;
+  std::unordered_map<ProgressNumber, std::unique_ptr<GroupMetrics>> group_metrics_;
+  std::unordered_map<PartitionNumber, std::shared_ptr<Counter>> published_;
+};
+
+template <class T>
+void Shard::report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done) {
+  // The capture happens at the end of this turn, so that it sees what the turn did; the wait covers
+  // the same batch.
+  written_.push_back(
+      [this, capture = std::move(capture), done = std::move(done)](const Error*) mutable {
+        T value = capture();
+        const Lsn lsn = journal_->written();
+        if (journal_->synced() >= lsn || journal_->poison() != nullptr) {
+          done(std::move(value));
+          return;
+        }
+        journal_->want_sync();
+        after_sync_.push_back({lsn, [value = std::move(value), done = std::move(done)](
+                                        const Error*) mutable { done(std::move(value)); }});
+      });
+  schedule_turn();
+}
+
+}  // namespace ackline::runtime

@@ -1,0 +1,289 @@
+// Behind the hot path: checkpoints (J8), the export of frontiers, retention, and the orderly stop.
+#include "ackline/runtime/shard_checkpoint.h"
+
+#include <algorithm>
+
+#include "ackline/base/logging.h"
+#include "ackline/base/metric_names.h"
+
+namespace ackline::runtime {
+
+Result<void> Shard::gather_sections(CheckpointJob& job, Lsn applied) {
+  job.applied = applied;
+  job.info.shard = options_.index;
+  job.info.shard_count = options_.shards;
+  job.info.data_version = kSectionVersion;
+  job.info.created = wall();
+  std::string deliveries;
+  for (auto& [number, partition] : partitions_) {
+    if (partition.log->damage()) {
+      if (auto done = carry_damaged(job, number, partition); !done) return done;
+      continue;
+    }
+    auto prepared = partition.log->prepare_checkpoint();
+    if (!prepared) return fail(prepared);
+    deliveries.clear();
+    dispatcher_->snapshot(number, now(), deliveries);
+    CheckpointJob::Section section{number, applied, {}};
+    ByteWriter out(section.body);
+    out.u8(kSectionGood);
+    out.blob(prepared->section);
+    out.blob(deliveries);
+    job.sections.push_back(std::move(section));
+    job.files.push_back({number, std::move(*prepared), std::nullopt});
+  }
+  return {};
+}
+
+// Its files and its journal records are evidence now: the last good section goes on, with the lsn
+// that it was taken at, so that the journal is kept from there.
+Result<void> Shard::carry_damaged(CheckpointJob& job, PartitionNumber number,
+                                  const Partition& partition) {
+  auto last = io::read_checkpoint(deps_.fs, options_.journal_path);
+  if (!last) return fail(last);
+  CheckpointJob::Section section{number, job.applied, {}};
+  ByteWriter out(section.body);
+  if (*last) {
+    for (const io::CheckpointSection& one : (*last)->sections) {
+      if (one.partition != number) continue;
+      section.applied = one.applied;
+      if (!one.body.empty() && static_cast<std::uint8_t>(one.body[0]) == kSectionQuarantined) {
+        section.body = one.body;
+        job.sections.push_back(std::move(section));
+        return {};
+      }
+      out.u8(kSectionQuarantined);
+      out.blob(partition.log->damage()->detail);
+      out.blob(one.body);
+      job.sections.push_back(std::move(section));
+      return {};
+    }
+  }
+  out.u8(kSectionQuarantined);
+  out.blob(partition.log->damage()->detail);
+  out.blob({});
+  job.sections.push_back(std::move(section));
+  return {};
+}
+
+Result<void> Shard::CheckpointJob::write(io::FileSystem& fs, const std::string& directory) {
+  for (Files& one : files) {
+    for (auto& file : one.files.files) {
+      if (auto done = file->sync(); !done && !one.failed) one.failed = done.error();
+    }
+    for (const std::string& made_in : one.files.directories) {
+      if (auto done = fs.sync_directory(made_in); !done && !one.failed) one.failed = done.error();
+    }
+    if (one.failed) return std::unexpected(*one.failed);
+  }
+  auto begun = io::CheckpointWriter::begin(fs, directory, info);
+  if (!begun) return fail(begun);
+  for (const Section& section : sections) {
+    if (auto done = (*begun)->add(section.partition, section.applied, as_bytes(section.body));
+        !done) {
+      return done;
+    }
+  }
+  auto finished = (*begun)->finish(applied);
+  if (!finished) return fail(finished);
+  info = *finished;
+  writer = std::move(*begun);
+  return {};
+}
+
+// Taken between two batches: the state in memory is that of the last written batch.
+void Shard::capture_checkpoint() {
+  if (checkpoint_ != nullptr || !journal_->open_is_empty() || journal_->poison() != nullptr) return;
+  checkpoint_wanted_ = false;
+  auto job = std::make_unique<CheckpointJob>();
+  if (auto done = gather_sections(*job, journal_->written()); !done) {
+    log_warn("a checkpoint could not be prepared; it is tried again",
+             {{"shard", options_.index}, {"error", done.error().detail}});
+    due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
+    if (stopping_) finish_stop();
+    return;
+  }
+  checkpoint_ = std::move(job);
+  auto outcome = std::make_shared<Result<void>>();
+  deps_.storage.run(
+      2000 + options_.index.value(),
+      [this, outcome, work = checkpoint_.get()] {
+        *outcome = work->write(deps_.fs, options_.journal_path);
+      },
+      deps_.executor,
+      [this, outcome] {
+        if (!*outcome) {
+          end_checkpoint(*outcome);
+          return;
+        }
+        checkpoint_->written = true;
+        publish_checkpoint();
+      });
+}
+
+// The manifest is replaced only when the journal is synced through what the sections hold.
+void Shard::publish_checkpoint() {
+  if (!checkpoint_->written || checkpoint_->publishing) return;
+  if (journal_->poison() != nullptr) {
+    end_checkpoint(std::unexpected(*journal_->poison()));
+    return;
+  }
+  if (journal_->synced() < checkpoint_->applied) {
+    journal_->want_sync();
+    return;  // on_synced comes back here
+  }
+  checkpoint_->publishing = true;
+  auto outcome = std::make_shared<Result<void>>();
+  deps_.storage.run(
+      2000 + options_.index.value(),
+      [outcome, work = checkpoint_.get(), synced = journal_->synced()] {
+        *outcome = work->writer->publish(synced);
+      },
+      deps_.executor, [this, outcome] { end_checkpoint(*outcome); });
+}
+
+void Shard::end_checkpoint(const Result<void>& outcome) {
+  const std::unique_ptr<CheckpointJob> job = std::move(checkpoint_);
+  for (const CheckpointJob::Files& one : job->files) {
+    const auto found = partitions_.find(one.partition);
+    if (found == partitions_.end()) continue;
+    if (one.failed) {
+      found->second.log->checkpoint_failed(*one.failed);
+    } else if (outcome) {
+      found->second.log->checkpoint_synced();
+    }
+  }
+  if (outcome) {
+    last_checkpoint_bytes_ = job->writer->bytes_written();
+    journal_->recycle_below(job->info.journal_lowest);
+  } else {
+    log_warn("a checkpoint failed; the journal is kept and it is tried again",
+             {{"shard", options_.index}, {"error", outcome.error().detail}});
+    due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
+  }
+  if (stopping_) {
+    finish_stop();
+  } else {
+    arm();
+  }
+}
+
+Result<void> Shard::checkpoint_now() {
+  CheckpointJob job;
+  if (auto done = gather_sections(job, Lsn{0}); !done) return done;
+  if (auto done = job.write(deps_.fs, options_.journal_path); !done) return done;
+  if (auto done = job.writer->publish(Lsn{0}); !done) return done;
+  for (auto& [number, partition] : partitions_) partition.log->checkpoint_synced();
+  last_checkpoint_bytes_ = job.writer->bytes_written();
+  return {};
+}
+
+// Synced frontiers go to the OffsetStore once a second while something moves (J5: captured with
+// this round, written after its sync).
+void Shard::export_offsets() {
+  if (exporting_ || journal_->poison() != nullptr) return;
+  exporting_ = true;
+  using Records = std::vector<state::OffsetRecord>;
+  report<Records>(
+      [this] {
+        Records records;
+        for (const delivery::ProgressKey& key : dispatcher_->keys()) {
+          const GroupPtr group = catalog_.group(key.progress);
+          const auto place = catalog_.place(key.partition);
+          const auto progress = dispatcher_->progress(key);
+          if (!group || !place || !progress) continue;
+          const state::OffsetValue value{place->topic->incarnation, progress->generation,
+                                         progress->frontier};
+          auto& last = exported_[key];
+          if (last == value) continue;
+          last = value;
+          records.push_back({{group->topic, group->name, place->index}, value});
+        }
+        return records;
+      },
+      [this](Records records) {
+        if (records.empty()) {
+          exporting_ = false;
+          return;
+        }
+        auto moved = std::make_shared<Result<std::size_t>>(0);
+        auto batch = std::make_shared<Records>(std::move(records));
+        deps_.storage.run(
+            3000, [this, moved, batch] { *moved = deps_.offsets.write_offsets(*batch); },
+            deps_.executor,
+            [this, moved] {
+              exporting_ = false;
+              if (*moved) return;
+              deps_.metrics.counter(metric::kOffsetWriteFailures)->add();
+              exported_.clear();  // all of it again next time
+              log_warn("frontiers could not be exported to the offset store",
+                       {{"shard", options_.index}, {"error", moved->error().detail}});
+            });
+      });
+}
+
+void Shard::flush_tails() {
+  for (auto& [number, partition] : partitions_) {
+    if (partition.log->damage()) continue;
+    if (auto done = partition.log->flush_tail(); !done) {
+      log_warn("a partition's tail could not be written; it stays in memory",
+               {{"partition", number}, {"error", done.error().detail}});
+    }
+  }
+}
+
+// --- retention (invariant 30)
+// -----------------------------------------------------------------------------------------------
+
+void Shard::run_retention() {
+  bool any = false;
+  for (auto& [number, partition] : partitions_) {
+    const api::Retention& keep = partition.topic->retention;
+    if (partition.dead_letter || (!keep.age_ms && !keep.bytes)) continue;
+    any = true;
+    if (partition.log->damage()) continue;
+    const Offset wanted = partition.log->retention_candidate(keep.age_ms, keep.bytes, wall());
+    Offset start = wanted;
+    if (const auto held = dispatcher_->held_from(number); options_.retention_hold && held) {
+      start = std::min(start, *held);
+      if (options_.retention_hold_bytes) {
+        // What groups hold back has a bound of its own.
+        start = std::max(
+            start, std::min(wanted, partition.log->retention_candidate(
+                                        std::nullopt, options_.retention_hold_bytes, wall())));
+      }
+    }
+    if (start <= partition.log->log_start()) continue;
+    truncate(number, partition, start);
+  }
+  if (any) due_.retention = now().plus(options_.retention_interval_ms);
+}
+
+// --- stop
+// -------------------------------------------------------------------------------------------------------------------
+
+// Commit, checkpoint, export; a start after it replays nothing.
+void Shard::stop(std::move_only_function<void()> done) {
+  stopping_ = true;
+  stopped_ = std::move(done);
+  dispatcher_->set_paused(true);
+  if (journal_->poison() != nullptr || write_error_) {
+    finish_stop();
+    return;
+  }
+  export_offsets();
+  checkpoint_wanted_ = true;
+  schedule_turn();
+}
+
+void Shard::finish_stop() {
+  if (stopped_ == nullptr) return;
+  started_ = false;
+  if (timer_ != 0) deps_.executor.cancel(timer_);
+  timer_ = 0;
+  auto done = std::move(stopped_);
+  stopped_ = nullptr;
+  done();
+}
+
+}  // namespace ackline::runtime

@@ -1,0 +1,43 @@
+// A checkpoint under way: what was captured on the shard's thread and is written on a storage
+// thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ackline/io/checkpoint/checkpoint.h"
+#include "ackline/runtime/shard.h"
+
+namespace ackline::runtime {
+
+// Version of what is inside a section (docs/formats/checkpoint.md):
+//   u8 0, blob: the log's section, blob: the dispatcher's
+//   u8 1, blob: why it is quarantined, blob: the last good section, may be empty
+// A damaged partition is carried along, so that no later start takes it for an empty one.
+inline constexpr std::uint32_t kSectionVersion = 1;
+inline constexpr std::uint8_t kSectionGood = 0;
+inline constexpr std::uint8_t kSectionQuarantined = 1;
+
+struct Shard::CheckpointJob {
+  struct Section {
+    PartitionNumber partition;
+    Lsn applied;
+    std::string body;
+  };
+  struct Files {
+    PartitionNumber partition;
+    log::PartitionCheckpoint files;
+    std::optional<Error> failed;
+  };
+  std::vector<Section> sections;
+  std::vector<Files> files;
+  Lsn applied{0};  // everything up to here is in the sections
+  io::CheckpointInfo info;
+  std::unique_ptr<io::CheckpointWriter> writer;
+  bool written = false;  // finished and synced; waits for the journal's sync
+  bool publishing = false;
+  // Segments, then the checkpoint file. Blocking.
+  [[nodiscard]] Result<void> write(io::FileSystem& fs, const std::string& directory);
+};
+
+}  // namespace ackline::runtime
