@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRequired = {"id", "source", "type"};
 constexpr std::size_t kMaxShown = 64;
+constexpr std::string_view kPrintable =
+    " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
+    "abcdefghijklmnopqrstuvwxyz{|}~";
 
 // `text` short enough for a sentence, and cut between characters.
 std::string shown(std::string_view text) {
@@ -187,14 +190,16 @@ bool is_token(std::string_view text) {
   return !text.empty();
 }
 
+// With or without parameters; these only so far that they can stand in a header as they are.
 bool is_media_type(std::string_view text) {
+  const bool printable = text.find_first_not_of(kPrintable) == std::string_view::npos;
   std::string_view essence = text.substr(0, text.find(';'));
   while (essence.ends_with(' ')) {
     essence.remove_suffix(1);
   }
   const std::size_t slash = essence.find('/');
-  return slash != std::string_view::npos && is_token(essence.substr(0, slash)) &&
-         is_token(essence.substr(slash + 1));
+  return printable && !text.ends_with(' ') && slash != std::string_view::npos &&
+         is_token(essence.substr(0, slash)) && is_token(essence.substr(slash + 1));
 }
 
 // Rules of single attributes, beyond their type.
@@ -216,7 +221,9 @@ Result<void> check_own_rule(const AttributeView& attribute) {
                fmt::format("datacontenttype is not a media type: \"{}\"", shown(attribute.value)),
                "Write it like application/json.");
   }
-  if (name == kTtlAttribute && !parse_ttl_ms(attribute.value)) {
+  const bool number_or_text =
+      attribute.type == AttributeType::kInteger || attribute.type == AttributeType::kString;
+  if (name == kTtlAttribute && !(number_or_text && parse_ttl_ms(attribute.value))) {
     return bad(name, fmt::format("emttl is not a number of ms: \"{}\"", shown(attribute.value)),
                "Use a whole number, 0 or more.");
   }
@@ -232,29 +239,46 @@ bool is_specified(std::string_view name) {
          name == "specversion";
 }
 
-Result<void> check_data(const CloudEvent& event) {
-  switch (event.data_kind()) {
-    case DataKind::kBinary:
-      return {};
-    case DataKind::kNone:
-      return event.data().empty() ? Result<void>()
-                                  : bad("data", "data has bytes but no kind", "Set its kind.");
-    case DataKind::kText:
-      if (!is_utf8(event.data())) {
-        return fail(ErrorCode::kBadUtf8, "data is text but not UTF-8", "Send it in UTF-8.", "data");
-      }
-      return {};
-    case DataKind::kJson:
-      break;
-  }
+// One less than a document may have: data stands inside an event.
+constexpr std::size_t kMaxDataDepth = kMaxJsonDepth - 1;
+
+Result<void> check_json_data(const CloudEvent& event) {
   if (auto utf8 = check_utf8(event.data()); !utf8) {
     utf8.error().field = "data";
     return utf8;
   }
-  auto json = json_document(event.data());
+  auto json = json_document(event.data(), kMaxDataDepth);
   if (!json) {
     json.error().field = "data";
     return fail(json);
+  }
+  const std::string_view type = event.get("datacontenttype");
+  if (json_kind(*json) == JsonKind::kString && !type.empty() && !is_json_media_type(type)) {
+    return bad("data", fmt::format("data is a JSON string, but its media type is {}", shown(type)),
+               "Make it text, or its media type JSON.");
+  }
+  return {};
+}
+
+Result<void> check_data(const CloudEvent& event) {
+  switch (event.data_kind()) {
+    case DataKind::kNone:
+      return event.data().empty() ? Result<void>()
+                                  : bad("data", "data has bytes but no kind", "Set its kind.");
+    case DataKind::kJson:
+      return check_json_data(event);
+    case DataKind::kBinary:
+      return {};
+    case DataKind::kText:
+      break;
+  }
+  if (!is_utf8(event.data())) {
+    return fail(ErrorCode::kBadUtf8, "data is text but not UTF-8", "Send it in UTF-8.", "data");
+  }
+  // Without a media type, or with one of JSON, a string in JSON is a JSON value.
+  const std::string_view type = event.get("datacontenttype");
+  if (type.empty() || is_json_media_type(type)) {
+    return bad("data", "data is text, but has no media type of text", "Set datacontenttype.");
   }
   return {};
 }

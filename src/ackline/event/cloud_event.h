@@ -38,7 +38,7 @@ enum class DataKind : std::uint8_t { kNone = 0, kJson = 1, kText = 2, kBinary = 
 inline constexpr std::string_view kSpecVersion = "1.0";
 // CloudEvents advises at most 20; longer names are taken, up to this.
 inline constexpr std::size_t kMaxAttributeName = 128;
-// Of one published event; what Ackline adds on its way does not count.
+// Of one event; the extensions of a dead letter do not count.
 inline constexpr std::size_t kMaxAttributes = 256;
 
 struct AttributeView {

@@ -4,7 +4,8 @@
 // `check_event` accepts. Reading is hard against any bytes and answers `corrupt`:
 // - `FrameView::open` checks the structure (lengths, types, names) and allocates nothing; it is for
 //   the bytes of our own log, which have their checksum.
-// - `decode_frame` checks all of it, the JSON of the data too; it is for bytes from elsewhere.
+// - `decode_frame` checks all of it, the JSON of the data too, and drops internal attributes; it is
+//   for bytes from elsewhere.
 // Pure functions, any thread; a view lives as long as its bytes.
 #pragma once
 

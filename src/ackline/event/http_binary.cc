@@ -92,6 +92,7 @@ struct Reader {
   std::vector<std::string> dropped;  // internal ones: seen, but not kept
   std::optional<std::string_view> content_type;
   std::optional<std::string> declared_type;  // ce-datacontenttype, which should not be there
+  std::size_t counted = 0;
   bool specversion_seen = false;
 
   std::unexpected<Error> duplicate(std::string_view header) const {
@@ -139,10 +140,8 @@ struct Reader {
       declared_type = std::move(value);
       return {};
     }
-    if (event.attributes().size() + dropped.size() >= kMaxAttributes) {
-      return fail(ErrorCode::kTooLarge,
-                  fmt::format("the event has more than {} attributes", kMaxAttributes),
-                  "Put them into data.");
+    if (auto fits = count(name); !fits) {
+      return fits;
     }
     if (is_internal_attribute(name)) {
       dropped.emplace_back(name);
@@ -152,15 +151,26 @@ struct Reader {
     return {};
   }
 
+  Result<void> count(std::string_view name) {
+    counted += is_dlq_attribute(name) ? 0 : 1;
+    if (counted > kMaxAttributes) {
+      return fail(ErrorCode::kTooLarge,
+                  fmt::format("the event has more than {} attributes", kMaxAttributes),
+                  "Put them into data.");
+    }
+    return {};
+  }
+
   Result<void> settle_type() {
     if (declared_type && declared_type != content_type.value_or(std::string_view())) {
       return fail(ErrorCode::kBadAttribute, "ce-datacontenttype differs from Content-Type",
                   "Leave ce-datacontenttype out: Content-Type carries it.", "datacontenttype");
     }
-    if (content_type && !content_type->empty()) {
-      event.set("datacontenttype", *content_type);
+    if (!content_type || content_type->empty()) {
+      return {};
     }
-    return {};
+    event.set("datacontenttype", *content_type);
+    return count("datacontenttype");
   }
 
   void settle_data(std::string_view body) {

@@ -79,7 +79,8 @@ class EventReader {
         (name == "specversion" && specversion_seen_)) {
       return duplicate(name);
     }
-    if (event_.attributes().size() + unset_.size() >= kMaxAttributes) {
+    counted_ += is_dlq_attribute(name) || name == "specversion" ? 0 : 1;
+    if (counted_ > kMaxAttributes) {
       return fail(ErrorCode::kTooLarge,
                   fmt::format("the event has more than {} attributes", kMaxAttributes),
                   "Put them into data.");
@@ -181,6 +182,7 @@ class EventReader {
   std::vector<std::string> unset_;  // null and internal ones: seen, but not kept
   std::string_view data_;
   std::string_view base64_;
+  std::size_t counted_ = 0;
   bool specversion_seen_ = false;
 };
 

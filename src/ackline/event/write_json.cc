@@ -41,8 +41,16 @@ void append_attribute(std::string& out, AttributeView attribute) {
   }
 }
 
-// A line end can only stand between tokens: in a string it would be an escape.
-void append_without_line_ends(std::string& out, std::string_view json) {
+// JSON data as it came, but without the space around it and the line ends in it: these can only
+// stand between tokens, in a string they would be escapes.
+void append_json_data(std::string& out, std::string_view json) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = json.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) {
+    out.append("null");
+    return;
+  }
+  json = json.substr(first, json.find_last_not_of(kSpace) - first + 1);
   // Almost always there is none, and two searches for one byte are much faster than one for both.
   if (json.find('\n') == std::string_view::npos && json.find('\r') == std::string_view::npos) {
     out.append(json);
@@ -58,7 +66,7 @@ void append_data(std::string& out, DataKind kind, std::string_view data) {
       return;
     case DataKind::kJson:
       out.append(",\"data\":");
-      append_without_line_ends(out, data.empty() ? std::string_view("null") : data);
+      append_json_data(out, data);
       return;
     case DataKind::kText:
       out.append(",\"data\":");

@@ -187,13 +187,32 @@ TEST(Frame, DecodingChecksWhatAViewTakesOnTrust) {
   EXPECT_TRUE(refused(event));
   event.set_data(DataKind::kJson, "");
   EXPECT_TRUE(refused(event));
+  event.set_data(DataKind::kText, "text without a media type");
+  EXPECT_TRUE(refused(event));
+  event.set("datacontenttype", "text/plain");
+  EXPECT_FALSE(refused(event));
   event.set_data(DataKind::kText, "\xFF");
+  EXPECT_TRUE(refused(event));
+  event.set_data(DataKind::kJson, "\"a JSON string that is said to be text\"");
+  EXPECT_TRUE(refused(event));
+  event.set_data(DataKind::kJson, "{}");
+  EXPECT_FALSE(refused(event));
+  event = base_event();
+  event.set("emttl", AttributeType::kBinary, "5000");
   EXPECT_TRUE(refused(event));
   event = base_event();
   for (int i = 0; i < 600; ++i) {
     event.set("x" + std::to_string(i), "v");
   }
   EXPECT_TRUE(refused(event));
+}
+
+TEST(Frame, DecodingDropsInternalAttributes) {
+  CloudEvent event = base_event();
+  event.set("empopck", "not from a backend");
+  const std::string bytes = framed(event);
+  EXPECT_EQ(decode_frame(bytes).value(), base_event());
+  EXPECT_EQ(FrameView::open(bytes)->get("empopck"), "not from a backend");
 }
 
 TEST(Frame, ARepeatedKeyIsCorruptWhenDecoded) {
@@ -306,6 +325,9 @@ TEST(Frame, AFullEventStillFitsTheExtensionsOfADeadLetter) {
       with_extensions(FrameView::open(framed(event)).value(),
                       std::vector<Attribute>{{"dlqreason", AttributeType::kString, "rejected"}});
   EXPECT_TRUE(decode_frame(dead));
+  EXPECT_TRUE(parse_event(json_of(dead)));
+  event.set("onemore", "v");
+  EXPECT_FALSE(decode_frame(framed(event)));
 }
 
 TEST(Frame, APredicateSkipsAttributes) {

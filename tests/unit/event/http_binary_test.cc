@@ -100,6 +100,7 @@ TEST(HttpBinary, EveryBadRequestHasItsWordAndItsAttribute) {
       {head({{"ce-datacontenttype", "a/b"}, {"content-type", "a/c"}}), "", "bad_attribute",
        "datacontenttype"},
       {head({{"content-type", "nonsense"}}), "", "bad_attribute", "datacontenttype"},
+      {head({{"content-type", "a/b; c=\xC3\xBC"}}), "", "bad_attribute", "datacontenttype"},
       {head({{"content-type", "application/json"}}), "{", "bad_json", "data"},
       {head({{"content-type", "application/json"}}), "\"\xFF\"", "bad_utf8", "data"},
   };
@@ -109,6 +110,28 @@ TEST(HttpBinary, EveryBadRequestHasItsWordAndItsAttribute) {
     EXPECT_EQ(event.error().word(), bad.word) << bad.field << ": " << event.error().detail;
     EXPECT_EQ(event.error().field, bad.field) << event.error().detail;
   }
+}
+
+TEST(HttpBinary, AJsonBodyGoesOutWithoutTheSpaceAroundIt) {
+  const auto event =
+      parse_http_binary(head({{"content-type", "application/json"}}), " \n[1,\r\n2]\t \n");
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->data(), " \n[1,\r\n2]\t \n");
+  std::string text;
+  append_json(*event, text);
+  EXPECT_THAT(text, testing::EndsWith("\"data\":[1,2]}"));
+}
+
+TEST(HttpBinary, WhatIsReadCanBeWrittenAsStructuredJson) {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  const auto deep = parse_http_binary(head({{"content-type", "application/json"}}), nested(511));
+  ASSERT_TRUE(deep);
+  std::string text;
+  append_json(*deep, text);
+  EXPECT_TRUE(parse_event(text));
+  EXPECT_FALSE(parse_http_binary(head({{"content-type", "application/json"}}), nested(512)));
 }
 
 TEST(HttpBinary, LimitsHold) {
