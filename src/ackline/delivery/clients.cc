@@ -1,0 +1,251 @@
+// Clients: who takes deliveries, how much of them, and what becomes of the leases of one that goes.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "ackline/base/check.h"
+#include "ackline/base/plants.h"
+#include "ackline/delivery/impl.h"
+
+namespace ackline::delivery {
+
+namespace {
+
+constexpr std::size_t kFormerNames = 65'536;
+
+bool takes_partition(const Client& client, PartitionIndex partition) {
+  const auto& own = client.spec.partitions;
+  return own.empty() || std::ranges::find(own, partition) != own.end();
+}
+
+}  // namespace
+
+void Dispatcher::Impl::add_client(ClientSpec spec) {
+  Group* group = find_group(spec.group);
+  if (group == nullptr) {
+    return;
+  }
+  auto& made = clients_[spec.number];
+  const bool is_new = made == nullptr;
+  if (is_new) {
+    made = std::make_unique<Client>();
+    made->node = nodes_.add(nullptr, made.get());
+    made->group = group;
+    group->clients.push_back(made.get());
+  }
+  ACKLINE_CHECK(made->group == group);
+  made->spec = std::move(spec);
+  former_.erase(made->spec.number);
+  if (is_new && resumed_) {
+    for (Progress* progress : group->progress) {
+      adopt_leases(*progress, *made);
+    }
+  }
+  refresh_open(*made);
+  unpark(*group);
+}
+
+// Leases from before a restart wait for their holder to be known again.
+void Dispatcher::Impl::adopt_leases(Progress& progress, Client& client) {
+  progress.slots.for_each([&](std::uint32_t index, Slot& slot) {
+    if (slot.state() == SlotState::kLeased && slot.client == client.spec.number) {
+      slot.suspect =
+          slot.losses >= 2 || (slot.losses == 1 && slot.attempt == progress.max_attempts());
+      hold(progress, index, client);
+    }
+  });
+}
+
+// What it holds, in an order that does not depend on addresses: it shows in the journal.
+std::vector<Dispatcher::Impl::Held> Dispatcher::Impl::held_by(const Client& client) {
+  std::vector<Held> all;
+  for (const auto& [progress, list] : client.holding) {
+    for (std::uint32_t at = list.head; at != kNoSlot; at = progress->slots[at].next) {
+      all.push_back({progress, at});
+    }
+  }
+  std::ranges::sort(all, [](const Held& a, const Held& b) {
+    return std::pair(a.progress->key, a.progress->slots[a.index].offset) <
+           std::pair(b.progress->key, b.progress->slots[b.index].offset);
+  });
+  return all;
+}
+
+void Dispatcher::Impl::remove_client(ClientNumber number) {
+  Client* client = find_client(number);
+  if (client == nullptr) {
+    return;
+  }
+  client->demand = 0;
+  refresh_open(*client);
+  // It has had what it was given, so the attempts are used; nobody has to wait for a backoff.
+  for (const Held& held : held_by(*client)) {
+    if (held.progress->slots[held.index].asked == 0) {
+      end_attempt(*held.progress, held.index, state::EndCause::kNack, 0, "unsubscribed");
+    } else {
+      unhold(*held.progress, held.index);  // its dead letter is on its way
+    }
+  }
+  former_.insert_or_assign(number, client->spec.client_id);
+  former_order_.push_back(number);
+  if (former_order_.size() > kFormerNames) {
+    former_.erase(former_order_.front());
+    former_order_.pop_front();
+  }
+  forget_client(*client);
+}
+
+void Dispatcher::Impl::forget_client(Client& client) {
+  client.demand = 0;
+  refresh_open(client);
+  std::erase(client.group->clients, &client);
+  timers_.disarm(nodes_, client.node);
+  nodes_.remove(client.node);
+  clients_.erase(client.spec.number);
+}
+
+void Dispatcher::Impl::set_window(ClientNumber number, std::uint32_t events, std::uint64_t bytes) {
+  if (Client* client = find_client(number); client != nullptr) {
+    client->window_events = events;
+    client->window_bytes = bytes;
+    refresh_open(*client);
+    unpark(*client->group);
+  }
+}
+
+void Dispatcher::Impl::set_demand(ClientNumber number, std::uint32_t events) {
+  if (Client* client = find_client(number); client != nullptr) {
+    client->demand = events;
+    refresh_open(*client);
+    unpark(*client->group);
+  }
+}
+
+void Dispatcher::Impl::connected(ClientNumber number) {
+  Client* client = find_client(number);
+  if (client == nullptr) {
+    return;
+  }
+  client->connected = true;
+  timers_.disarm(nodes_, client->node);
+  for (const Held& held : held_by(*client)) {
+    Progress& progress = *held.progress;
+    const Slot& slot = progress.slots[held.index];
+    progress.resends.push_back({held.index, slot.epoch, slot.offer});
+    if (!progress.resend_queued) {
+      progress.resend_queued = true;
+      resending_.push_back(&progress);
+    }
+  }
+}
+
+void Dispatcher::Impl::disconnected(ClientNumber number) {
+  Client* client = find_client(number);
+  if (client == nullptr) {
+    return;
+  }
+  client->connected = false;
+  client->demand = 0;
+  refresh_open(*client);
+  arm_node(client->node, clock_.plus(options_.reconnect_grace_ms));
+}
+
+void Dispatcher::Impl::lose_client(Client& client) {
+  for (const Held& held : held_by(client)) {
+    const Slot& slot = held.progress->slots[held.index];
+    if (slot.asked == 0) {
+      end_attempt(*held.progress, held.index, state::EndCause::kLoss,
+                  backoff(*held.progress, slot.attempt), "client lost");
+    }
+  }
+}
+
+void Dispatcher::Impl::hold(Progress& progress, std::uint32_t index, Client& client) {
+  Slot& slot = progress.slots[index];
+  ++client.held;
+  client.held_bytes += slot.size_bytes;
+  client.suspects += slot.suspect;
+  progress.slots.push_back(client.holding[&progress], index);
+}
+
+void Dispatcher::Impl::unhold(Progress& progress, std::uint32_t index) {
+  Slot& slot = progress.slots[index];
+  Client* client = find_client(slot.client);
+  if (client == nullptr) {
+    return;  // restored, and its holder has not been added
+  }
+  const auto list = client->holding.find(&progress);
+  if (list == client->holding.end()) {
+    return;
+  }
+  progress.slots.remove(list->second, index);
+  if (list->second.empty()) {
+    client->holding.erase(list);
+  }
+  client->suspects -= slot.suspect;
+  slot.suspect = 0;
+  if (plant(Plant::kCreditLeaked) && !client->connected) {
+    return;
+  }
+  --client->held;
+  client->held_bytes -= slot.size_bytes;
+  refresh_open(*client);
+  unpark(*client->group);
+}
+
+void Dispatcher::Impl::refresh_open(Client& client) {
+  const bool open = client.demand > 0 && client.held < client.window_events &&
+                    (client.held == 0 || client.held_bytes < client.window_bytes);
+  std::vector<Client*>& all = client.group->open;
+  if (open == (client.open_at != kNoSlot)) {
+    return;
+  }
+  if (open) {
+    client.open_at = static_cast<std::uint32_t>(all.size());
+    all.push_back(&client);
+    schedule(*client.group);
+    return;
+  }
+  all[client.open_at] = all.back();
+  all[client.open_at]->open_at = client.open_at;
+  all.pop_back();
+  client.open_at = kNoSlot;
+}
+
+Client* Dispatcher::Impl::pick(Group& group, const Partition& partition, std::uint32_t size_bytes,
+                               bool suspect) {
+  const std::size_t count = group.open.size();
+  for (std::size_t tried = 0; tried < count; ++tried) {
+    const std::size_t at = (group.turn + tried) % count;
+    Client& client = *group.open[at];
+    // One event larger than the whole window may still go to a client that holds nothing.
+    const bool fits = client.held == 0 || client.held_bytes + size_bytes <= client.window_bytes;
+    if (fits && takes_partition(client, partition.spec.index) &&
+        (!suspect || client.suspects < options_.suspects_per_client)) {
+      group.turn = at + 1;
+      return &client;
+    }
+  }
+  return nullptr;
+}
+
+std::uint32_t Dispatcher::Impl::credit_events(const Group& group, std::uint32_t at_most) const {
+  std::uint32_t sum = 0;
+  for (const Client* client : group.open) {
+    sum += std::min({client->demand, client->window_events - client->held, at_most - sum});
+    if (sum >= at_most) {
+      break;
+    }
+  }
+  return sum;
+}
+
+std::string_view Dispatcher::Impl::holder_name(ClientNumber number) const {
+  if (const Client* client = find_client(number); client != nullptr) {
+    return client->spec.client_id;
+  }
+  const auto former = former_.find(number);
+  return former == former_.end() ? std::string_view{} : std::string_view(former->second);
+}
+
+}  // namespace ackline::delivery

@@ -1,0 +1,100 @@
+// The dead letters of one group on one partition, as far as their state goes: the events themselves
+// lie in the dead-letter partition.
+//
+// An entry is named by the offset of its event and the generation in which it died; a replay makes
+// a new one and leaves the old one `reopened`, so that it no longer answers for the event. Owned by
+// one Progress, on its shard's thread. Nothing fails.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "ackline/base/types.h"
+#include "ackline/delivery/report.h"
+
+namespace ackline::delivery {
+
+class DeadTable {
+ public:
+  struct Key {
+    Offset source;
+    Generation generation;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Entry {
+    Offset dlq;
+    std::uint32_t redrives = 0;
+    EntryState state = EntryState::kDead;
+    bool reopened = false;  // its event was opened again since: it says nothing of the event now
+  };
+  using Map = std::map<Key, Entry>;
+
+  void add(Offset source, Generation generation, Entry entry) {
+    entries_.insert_or_assign(Key{source, generation}, entry);
+  }
+  // The newest entry of `source`, or null.
+  [[nodiscard]] const Entry* newest(Offset source) const { return find(source).second; }
+  [[nodiscard]] DeadEntry report(const Map::value_type& item) const {
+    const auto error = errors_.find(item.first);
+    return {.source = item.first.source,
+            .dlq = item.second.dlq,
+            .generation = item.first.generation,
+            .state = item.second.state,
+            .redrives = item.second.redrives,
+            .last_error = error == errors_.end() ? std::string{} : error->second};
+  }
+  // With its key; {end, null} when there is none.
+  [[nodiscard]] std::pair<Map::const_iterator, const Entry*> find(Offset source) const {
+    auto after = entries_.upper_bound(Key{source, Generation(UINT32_MAX)});
+    if (after == entries_.begin() || std::prev(after)->first.source != source) {
+      return {entries_.end(), nullptr};
+    }
+    --after;
+    return {after, &after->second};
+  }
+  // Changes the newest entry of `source`; false when there is none.
+  template <class Change>
+  bool change(Offset source, Change change) {
+    const auto [at, entry] = find(source);
+    if (entry == nullptr) {
+      return false;
+    }
+    change(entries_.find(at->first)->second);
+    return true;
+  }
+  void set_error(Offset source, std::string error) {
+    const auto [at, entry] = find(source);
+    if (entry != nullptr && !error.empty()) {
+      errors_.insert_or_assign(at->first, std::move(error));
+    }
+  }
+  void set_error(Key key, std::string error) { errors_.insert_or_assign(key, std::move(error)); }
+  // What lies at or above `offset` is opened again.
+  void reopen_from(Offset offset) {
+    for (auto at = entries_.lower_bound(Key{offset, Generation(0)}); at != entries_.end(); ++at) {
+      at->second.reopened = true;
+    }
+  }
+  // `dead` or `redriving`.
+  [[nodiscard]] std::uint64_t open_count() const {
+    std::uint64_t count = 0;
+    for (const auto& [key, entry] : entries_) {
+      count += entry.state == EntryState::kDead || entry.state == EntryState::kRedriving ? 1U : 0U;
+    }
+    return count;
+  }
+  [[nodiscard]] const Map& all() const { return entries_; }
+  [[nodiscard]] const std::map<Key, std::string>& errors() const { return errors_; }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return entries_.size() * (sizeof(Map::value_type) + 32) +
+           errors_.size() * (sizeof(std::pair<Key, std::string>) + 64);
+  }
+
+ private:
+  Map entries_;
+  std::map<Key, std::string> errors_;
+};
+
+}  // namespace ackline::delivery

@@ -1,0 +1,172 @@
+// The façade: turns the caller's clock into the one inside, and calls the inside.
+#include "ackline/delivery/dispatcher.h"
+
+#include <utility>
+
+#include "ackline/delivery/impl.h"
+
+namespace ackline::delivery {
+
+Dispatcher::Dispatcher(Options options, DispatcherPort& port, Random random)
+    : impl_(std::make_unique<Impl>(options, port, random)) {}
+Dispatcher::~Dispatcher() = default;
+
+void Dispatcher::add_partition(PartitionSpec partition) {
+  impl_->add_partition(std::move(partition));
+}
+void Dispatcher::remove_partition(PartitionNumber partition) {
+  impl_->remove_partition(partition);
+}
+void Dispatcher::add_group(GroupSpec group) {
+  impl_->add_group(std::move(group));
+}
+void Dispatcher::update_group(ProgressNumber group, GroupPolicy policy) {
+  impl_->update_group(group, std::move(policy));
+}
+void Dispatcher::remove_group(ProgressNumber group) {
+  impl_->remove_group(group);
+}
+void Dispatcher::open_progress(ProgressKey key, Offset start) {
+  impl_->open_progress(key, start);
+}
+
+Result<void> Dispatcher::restore(PartitionNumber partition, ByteView section) {
+  return impl_->restore(partition, section);
+}
+void Dispatcher::snapshot(PartitionNumber partition, MonoMs now, std::string& out) const {
+  impl_->enter(now);
+  impl_->snapshot(partition, out);
+}
+Result<void> Dispatcher::apply(state::RecordType type, PartitionNumber partition, ByteView body) {
+  return impl_->apply(type, partition, body);
+}
+void Dispatcher::resume(MonoMs now, WallMs wall, bool clean) {
+  impl_->resume(now, wall, clean);
+}
+
+void Dispatcher::add_client(ClientSpec client, MonoMs now) {
+  impl_->enter(now);
+  impl_->add_client(std::move(client));
+}
+void Dispatcher::remove_client(ClientNumber client, MonoMs now) {
+  impl_->enter(now);
+  impl_->remove_client(client);
+}
+void Dispatcher::set_window(ClientNumber client, std::uint32_t events, std::uint64_t bytes) {
+  impl_->set_window(client, events, bytes);
+}
+void Dispatcher::set_demand(ClientNumber client, std::uint32_t events) {
+  impl_->set_demand(client, events);
+}
+std::uint32_t Dispatcher::demand(ClientNumber client) const {
+  const Client* found = impl_->find_client(client);
+  return found == nullptr ? 0 : found->demand;
+}
+void Dispatcher::connected(ClientNumber client, MonoMs now) {
+  impl_->enter(now);
+  impl_->connected(client);
+}
+void Dispatcher::disconnected(ClientNumber client, MonoMs now) {
+  impl_->enter(now);
+  impl_->disconnected(client);
+}
+void Dispatcher::withdraw(const DeliveryId& id, MonoMs now) {
+  impl_->enter(now);
+  impl_->withdraw(id);
+}
+
+void Dispatcher::on_available(PartitionNumber partition, Offset end) {
+  impl_->on_available(partition, end);
+}
+void Dispatcher::on_read(ProgressKey key, Offset from, Result<log::ReadBatch> batch, MonoMs now) {
+  impl_->enter(now);
+  impl_->on_read(key, from, std::move(batch));
+}
+bool Dispatcher::pump(MonoMs now, WallMs wall, std::uint32_t budget) {
+  impl_->enter(now);
+  return impl_->pump(wall, budget);
+}
+Result<SettleAnswer> Dispatcher::settle(const SettleRequest& request, MonoMs now) {
+  impl_->enter(now);
+  return impl_->settle(request);
+}
+void Dispatcher::dead_lettered(const DeadLetterRequest& request, Result<Offset> dlq_offset,
+                               MonoMs now) {
+  impl_->enter(now);
+  impl_->dead_lettered(request, dlq_offset);
+}
+std::optional<MonoMs> Dispatcher::next_due() const {
+  return impl_->next_due();
+}
+void Dispatcher::tick(MonoMs now) {
+  impl_->enter(now);
+  impl_->tick();
+}
+void Dispatcher::extend_all(std::int64_t gap_ms) {
+  impl_->skew_ += gap_ms;
+}
+void Dispatcher::set_paused(bool paused) {
+  impl_->paused_ = paused;
+}
+
+void Dispatcher::on_log_start(PartitionNumber partition, Offset log_start) {
+  impl_->on_log_start(partition, log_start);
+}
+std::optional<Offset> Dispatcher::held_from(PartitionNumber partition) const {
+  return impl_->held_from(partition);
+}
+Result<ReopenReport> Dispatcher::replay(ProgressKey key, Offset from, bool dry_run, MonoMs now) {
+  impl_->enter(now);
+  return impl_->replay(key, from, dry_run);
+}
+Result<ReopenReport> Dispatcher::reset(ProgressKey key, Offset to, bool dry_run, MonoMs now) {
+  impl_->enter(now);
+  return impl_->reset(key, to, dry_run);
+}
+Result<LanePartReport> Dispatcher::start_lane(LanePart part, MonoMs now) {
+  impl_->enter(now);
+  return impl_->start_lane(std::move(part));
+}
+void Dispatcher::end_lane(ProgressNumber lane, MonoMs now) {
+  impl_->enter(now);
+  impl_->end_lane(lane);
+}
+std::uint64_t Dispatcher::purge_dead(ProgressKey key, std::span<const Offset> source_offsets) {
+  return impl_->purge_dead(key, source_offsets);
+}
+
+std::optional<ProgressReport> Dispatcher::progress(ProgressKey key) const {
+  return impl_->progress(key);
+}
+HolePage Dispatcher::holes(ProgressKey key, Offset from, std::uint32_t limit) const {
+  return impl_->holes(key, from, limit);
+}
+BlockerReport Dispatcher::blocker(ProgressKey key, MonoMs now) const {
+  impl_->enter(now);
+  return impl_->blocker(key);
+}
+std::vector<DeadEntry> Dispatcher::dead_entries(ProgressKey key, Offset from,
+                                                std::uint32_t limit) const {
+  return impl_->dead_entries(key, from, limit);
+}
+std::optional<DeadEntry> Dispatcher::dead_entry(ProgressKey key, Offset source_offset) const {
+  return impl_->dead_entry(key, source_offset);
+}
+LaneReport Dispatcher::lane(ProgressNumber lane) const {
+  return impl_->lane(lane);
+}
+std::vector<ClientReport> Dispatcher::clients() const {
+  return impl_->clients();
+}
+std::vector<ProgressKey> Dispatcher::keys() const {
+  return impl_->keys();
+}
+void Dispatcher::for_each_delivery(ProgressKey key,
+                                   const std::function<void(const DeliveryReport&)>& visit) const {
+  impl_->for_each_delivery(key, visit);
+}
+std::size_t Dispatcher::memory_bytes() const {
+  return impl_->memory_bytes();
+}
+
+}  // namespace ackline::delivery

@@ -1,0 +1,132 @@
+// Reading the log: at most one read of a progress is on its way, and what came is kept until the
+// next look at it.
+#include <utility>
+
+#include "ackline/delivery/impl.h"
+
+namespace ackline::delivery {
+
+namespace {
+
+constexpr std::int64_t kReadAgainMs = 1'000;
+
+}  // namespace
+
+void Dispatcher::Impl::on_available(PartitionNumber number, Offset end) {
+  const auto found = partitions_.find(number);
+  if (found == partitions_.end()) {
+    return;
+  }
+  Partition& partition = *found->second;
+  partition.spec.end = std::max(partition.spec.end, end);
+  for (Progress* progress : partition.progress) {
+    if (!progress->is_lane()) {
+      wake(*progress);
+    }
+  }
+}
+
+void Dispatcher::Impl::on_read(ProgressKey key, Offset from, Result<log::ReadBatch> batch) {
+  Progress* progress = find(key);
+  if (progress == nullptr) {
+    // A lane reads in the dead-letter partition.
+    for (auto at = progress_.lower_bound({key.progress, PartitionNumber(0)});
+         at != progress_.end() && at->first.progress == key.progress; ++at) {
+      if (at->second->is_lane() && at->second->partition->spec.dlq_number == key.partition) {
+        progress = at->second.get();
+      }
+    }
+  }
+  if (progress == nullptr) {
+    return;
+  }
+  progress->reading = false;
+  if (!batch) {
+    progress->read_again_at = clock_.plus(kReadAgainMs);
+    rearm(*progress);
+    return;
+  }
+  progress->arrived_from = from;
+  progress->arrived = *std::move(batch);
+  queue_resends(*progress);
+  wake(*progress);
+}
+
+ReadStatus Dispatcher::Impl::read(Progress& progress, Offset from, std::uint32_t events,
+                                  log::ReadBatch& out) {
+  if (progress.arrived_from == from) {
+    out = std::move(progress.arrived);
+    progress.arrived = {};
+    progress.arrived_from.reset();
+    return ReadStatus::kReady;
+  }
+  if (progress.reading) {
+    return ReadStatus::kPending;
+  }
+  if (progress.read_again_at) {
+    return ReadStatus::kFailed;
+  }
+  ProgressKey key = progress.key;
+  if (progress.is_lane()) {
+    key.partition = progress.partition->spec.dlq_number;
+  }
+  out.events.clear();
+  out.buffers.clear();
+  const ReadStatus status = port_.read(key, from, events, options_.read_bytes, out);
+  if (status == ReadStatus::kPending) {
+    progress.reading = true;
+    progress.arrived_from.reset();
+    progress.arrived = {};
+  } else if (status == ReadStatus::kFailed) {
+    progress.read_again_at = clock_.plus(kReadAgainMs);
+    rearm(progress);
+  }
+  return status;
+}
+
+ReadStatus Dispatcher::Impl::read_one(Progress& progress, Offset offset, log::ReadBatch& out,
+                                      bool& missing) {
+  const Offset from = offset_to_read(progress, offset);
+  missing = false;
+  const ReadStatus status = read(progress, from, 1, out);
+  if (status != ReadStatus::kReady) {
+    return status;
+  }
+  if (!out.events.empty() && out.events.front().offset == from) {
+    return status;
+  }
+  missing = out.next > from;
+  if (!missing) {  // the log is not that far: it was told so before, so ask again
+    progress.read_again_at = clock_.plus(kReadAgainMs);
+    rearm(progress);
+    return ReadStatus::kFailed;
+  }
+  return status;
+}
+
+Offset Dispatcher::Impl::offset_to_read(const Progress& progress, Offset offset) {
+  if (!progress.is_lane()) {
+    return offset;
+  }
+  const LaneItem* item = progress.lane->find(offset);
+  return item == nullptr ? Offset(-1) : item->dlq;
+}
+
+std::shared_ptr<const void> Dispatcher::Impl::keep(log::ReadBatch& batch) {
+  if (batch.buffers.empty()) {
+    return nullptr;
+  }
+  if (batch.buffers.size() == 1) {
+    return batch.buffers.front();
+  }
+  return std::make_shared<std::vector<std::shared_ptr<const void>>>(std::move(batch.buffers));
+}
+
+void Dispatcher::Impl::queue_resends(Progress& progress) {
+  if (!progress.resends.empty() && !progress.resend_queued) {
+    progress.resend_queued = true;
+    resending_.push_back(&progress);
+  }
+}
+
+}  // namespace ackline::delivery

@@ -1,0 +1,349 @@
+// Recovery: the records after a checkpoint, then the moment at which time goes on.
+//
+// Until `resume` slots have their state and their times only; lists, timers, counts and credit are
+// built there. Frontier and cursor are derived: the reader starts again at the frontier and finds
+// what is settled or in flight.
+#include <algorithm>
+#include <utility>
+
+#include "ackline/base/logging.h"
+#include "ackline/delivery/impl.h"
+
+namespace ackline::delivery {
+
+namespace {
+
+template <class Record, class Take>
+Result<void> decoded(ByteView body, Take take) {
+  Result<Record> record = Record::decode(body);
+  if (!record) {
+    return fail(record);
+  }
+  take(*record);
+  return {};
+}
+
+}  // namespace
+
+Result<void> Dispatcher::Impl::apply(state::RecordType type, PartitionNumber partition,
+                                     ByteView body) {
+  switch (type) {
+    case state::RecordType::kOffer:
+      return decoded<state::OfferRecord>(body, [&](const auto& r) { apply_offer(partition, r); });
+    case state::RecordType::kEnd:
+      return decoded<state::EndRecord>(body, [&](const auto& r) { apply_end(partition, r); });
+    case state::RecordType::kExtend:
+      return decoded<state::ExtendRecord>(body, [&](const auto& r) { apply_extend(partition, r); });
+    case state::RecordType::kSettle:
+      return decoded<state::SettleRecord>(body, [&](const auto& r) { apply_settle(partition, r); });
+    case state::RecordType::kReopen:
+      return decoded<state::ReopenRecord>(body, [&](const auto& r) { apply_reopen(partition, r); });
+    case state::RecordType::kLanePart:
+      return decoded<state::LanePartRecord>(body,
+                                            [&](const auto& r) { apply_lane_part(partition, r); });
+    case state::RecordType::kLaneEntry:
+      return decoded<state::LaneEntryRecord>(
+          body, [&](const auto& r) { apply_lane_entry(partition, r); });
+    case state::RecordType::kBoot:
+      return decoded<state::BootRecord>(body, [&](const auto& r) { apply_boot(r); });
+    case state::RecordType::kAlive:
+      return decoded<state::AliveRecord>(body, [&](const state::AliveRecord& r) {
+        const auto boot = boots_.find(replay_epoch_);
+        const MonoMs base = boot == boots_.end() ? MonoMs(0) : boot->second;
+        clock_ = std::max(clock_, base.plus(r.elapsed.value()));
+      });
+    case state::RecordType::kPublish:
+    case state::RecordType::kLogStart:
+      break;
+  }
+  return {};
+}
+
+// Another process began: it went on where the last mark of the one before was, unless a checkpoint
+// knows better. What was leased has lived through a start.
+void Dispatcher::Impl::apply_boot(const state::BootRecord& record) {
+  const auto [boot, is_new] = boots_.try_emplace(record.epoch, clock_);
+  clock_ = std::max(clock_, boot->second);
+  replay_epoch_ = record.epoch;
+  for (const auto& [key, progress] : progress_) {
+    if (progress->partition->section_epoch < record.epoch) {
+      progress->slots.for_each([](std::uint32_t /*index*/, Slot& slot) {
+        if (slot.state() == SlotState::kLeased && slot.restarts < UINT8_MAX) {
+          ++slot.restarts;
+        }
+      });
+    }
+  }
+}
+
+Progress* Dispatcher::Impl::recovered(ProgressNumber number, PartitionNumber partition) {
+  Progress* progress = find({number, partition});
+  if (progress == nullptr) {
+    Group* group = find_group(number);
+    const auto on = partitions_.find(partition);
+    if (group == nullptr || on == partitions_.end()) {
+      return nullptr;
+    }
+    progress = &make_progress({number, partition}, *group, *on->second, Offset(0));
+  }
+  progress->touched = true;
+  return progress;
+}
+
+bool Dispatcher::Impl::adopt(Progress& progress, std::uint32_t index, Offset offset,
+                             std::uint64_t key_hash) {
+  const auto known = progress.recovery.find(offset.value());
+  if (known != progress.recovery.end() && known->second == index) {
+    return true;
+  }
+  if (known != progress.recovery.end()) {
+    drop_recovered(progress, known->second);
+  }
+  if (progress.slots.find(index) != nullptr) {
+    drop_recovered(progress, index);
+  }
+  if (!progress.is_lane()) {
+    const Result<bool> pending = progress.frontier.restore_in_flight(offset);
+    if (!pending || !*pending) {
+      return false;
+    }
+  }
+  progress.slots.claim(index);
+  Slot& slot = progress.slots[index];
+  slot.offset = offset;
+  slot.set_state(SlotState::kWaiting);
+  slot.key = key_hash == 0 ? 0 : progress.keys.hold(key_hash);
+  progress.recovery.insert_or_assign(offset.value(), index);
+  progress.known_end = std::max(progress.known_end, offset.next());
+  return true;
+}
+
+void Dispatcher::Impl::drop_recovered(Progress& progress, std::uint32_t index) {
+  Slot& slot = progress.slots[index];
+  progress.recovery.erase(slot.offset.value());
+  release_key(progress, slot);
+  progress.errors.erase(index);
+  progress.slots.release(index);
+}
+
+void Dispatcher::Impl::apply_offer(PartitionNumber partition, const state::OfferRecord& record) {
+  Progress* progress =
+      record.lane ? find({record.progress, partition}) : recovered(record.progress, partition);
+  if (progress == nullptr || !adopt(*progress, record.slot, record.offset, record.key_hash)) {
+    return;
+  }
+  Slot& slot = progress->slots[record.slot];
+  slot.epoch = replay_epoch_;
+  slot.offer = record.offer;
+  slot.set_attempt(record.attempt);
+  slot.restarts = static_cast<std::uint8_t>(std::min<std::uint32_t>(record.restarts, UINT8_MAX));
+  slot.client = record.client;
+  slot.reoffer = 1;
+  slot.set_state(SlotState::kLeased);
+  progress->slots.follow(clock_);
+  progress->slots.set_since(slot, clock_);
+  progress->slots.set_due(slot, clock_.plus(static_cast<std::int64_t>(record.lease_ms)));
+  if (progress->is_lane()) {
+    ++progress->lane->offered;
+    if (LaneItem* item = progress->lane->find(record.offset); item != nullptr) {
+      item->state = LaneItemState::kInFlight;
+    }
+  }
+}
+
+void Dispatcher::Impl::apply_end(PartitionNumber partition, const state::EndRecord& record) {
+  Progress* progress = find({record.progress, partition});
+  Slot* slot = progress == nullptr ? nullptr : progress->slots.find(record.slot);
+  if (slot == nullptr || slot->offset != record.offset || slot->offer != record.offer) {
+    return;
+  }
+  if (record.cause == state::EndCause::kWithdrawn) {
+    slot->set_attempt(slot->attempt == 0 ? 0U : slot->attempt - 1U);
+  } else if (record.cause != state::EndCause::kNack) {
+    slot->set_losses(slot->losses + 1U);
+  }
+  set_error(*progress, record.slot, record.error);
+  slot->set_state(SlotState::kWaiting);
+  progress->slots.set_since(*slot, clock_);
+  progress->slots.set_due(*slot, clock_.plus(static_cast<std::int64_t>(record.retry_in_ms)));
+}
+
+void Dispatcher::Impl::apply_extend(PartitionNumber partition, const state::ExtendRecord& record) {
+  Progress* progress = find({record.progress, partition});
+  Slot* slot = progress == nullptr ? nullptr : progress->slots.find(record.slot);
+  if (slot != nullptr && slot->offset == record.offset && slot->offer == record.offer) {
+    progress->slots.set_due(*slot, clock_.plus(static_cast<std::int64_t>(record.lease_ms)));
+  }
+}
+
+void Dispatcher::Impl::apply_settle(PartitionNumber partition, const state::SettleRecord& record) {
+  Progress* progress = recovered(record.progress, partition);
+  if (progress == nullptr || progress->is_lane()) {
+    return;
+  }
+  for (const OffsetRange& range : record.ranges) {
+    if (record.outcome == state::Outcome::kGone) {
+      std::uint64_t events = 0;
+      for (Offset at = range.first; at <= range.last; ++at) {
+        events += progress->frontier.is_settled(at) ? 0U : 1U;
+      }
+      note_gone(*progress, range.first, events);
+    }
+    std::vector<std::uint32_t> over;
+    if (static_cast<std::uint64_t>(range.count()) <= progress->recovery.size()) {
+      for (Offset at = range.first; at <= range.last; ++at) {
+        if (const auto slot = progress->recovery.find(at.value());
+            slot != progress->recovery.end()) {
+          over.push_back(slot->second);
+        }
+      }
+    } else {
+      for (const auto& [offset, index] : progress->recovery) {
+        if (range.contains(Offset(offset))) {
+          over.push_back(index);
+        }
+      }
+    }
+    for (const std::uint32_t index : over) {
+      drop_recovered(*progress, index);
+    }
+    if (Result<void> done = progress->frontier.restore_settled(range.first, range.last); !done) {
+      log_error("settled offsets are too far past the frontier and come again",
+                {{"group", progress->group->spec.name}, {"first", range.first}});
+    }
+    progress->known_end = std::max(progress->known_end, range.last.next());
+  }
+  if (record.dead) {
+    progress->dead.add(record.ranges.front().first, progress->generation,
+                       {.dlq = record.dead->dlq_offset});
+  }
+}
+
+void Dispatcher::Impl::apply_reopen(PartitionNumber partition, const state::ReopenRecord& record) {
+  Progress* known = find({record.progress, partition});
+  const bool fresh = known == nullptr || !known->touched;
+  Progress* progress = recovered(record.progress, partition);
+  if (progress == nullptr || progress->is_lane()) {
+    return;
+  }
+  if (record.kind == state::ReopenKind::kStart) {
+    if (fresh) {
+      progress->generation = record.generation;
+      progress->start = record.frontier.next();
+      progress->known_end = progress->start;
+      progress->offered_below = progress->start;
+      progress->frontier.reset(progress->start);
+    }
+    return;
+  }
+  if (record.generation <= progress->generation) {
+    return;
+  }
+  if (record.kind == state::ReopenKind::kReset) {
+    drop_all_slots(*progress);
+    progress->frontier.reset(record.frontier.next());
+  } else {
+    std::vector<Offset> kept;
+    std::vector<std::uint32_t> dropped;
+    progress->slots.for_each([&](std::uint32_t index, const Slot& slot) {
+      if (std::ranges::binary_search(record.kept, slot.offset)) {
+        kept.push_back(slot.offset);
+      } else {
+        dropped.push_back(index);
+      }
+    });
+    for (const std::uint32_t index : dropped) {
+      drop_recovered(*progress, index);
+    }
+    std::ranges::sort(kept);
+    if (Result<void> done = progress->frontier.reopen(record.frontier, kept); !done) {
+      log_error("a replay cannot be read back", {{"group", progress->group->spec.name}});
+    }
+  }
+  start_generation(*progress, record.generation, record.frontier);
+  if (record.kind == state::ReopenKind::kReset) {
+    progress->start = record.frontier.next();
+  }
+}
+
+void Dispatcher::Impl::resume(MonoMs now, WallMs wall, bool clean) {
+  clock_ = std::max(clock_, newest_section_);
+  skew_ = now.value() - clock_.value();
+  boot_at_ = clock_;
+  alive_at_ = clock_;
+  wall_ = wall;
+  wall_skew_ = wall.value() - clock_.value();
+  boots_.insert_or_assign(options_.epoch, clock_);
+  resumed_ = true;
+  // By key: what is journaled here is the same at every start.
+  for (const auto& [key, progress] : progress_) {
+    resume_progress(*progress, clean);
+  }
+  for (const auto& [number, client] : clients_) {
+    refresh_open(*client);
+  }
+}
+
+void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
+  if (!progress.touched) {
+    progress.touched = true;
+    record(progress, state::ReopenRecord{.progress = progress.key.progress,
+                                         .generation = progress.generation,
+                                         .frontier = progress.frontier.value(),
+                                         .kind = state::ReopenKind::kStart,
+                                         .kept = {}});
+  }
+  progress.recovery = {};
+  progress.slots.rebuild_free_list();
+  progress.slots.follow(clock_);
+  progress.leased = 0;
+  progress.waiting = 0;
+  std::vector<std::uint32_t> worn_out;
+  progress.slots.for_each([&](std::uint32_t index, Slot& slot) {
+    if (slot.state() != SlotState::kLeased) {
+      ++progress.waiting;
+      arm(progress, index, progress.slots.due(slot));
+      return;
+    }
+    ++progress.leased;
+    if (!clean && slot.restarts < UINT8_MAX) {
+      ++slot.restarts;
+    }
+    if (slot.restarts >= options_.restarts_max) {
+      worn_out.push_back(index);
+    } else {
+      arm(progress, index, progress.slots.due(slot));
+    }
+  });
+  for (Client* client : progress.group->clients) {
+    adopt_leases(progress, *client);
+  }
+  for (const std::uint32_t index : worn_out) {
+    leave_state(progress, index);
+    ++progress.waiting;
+    set_error(progress, index, "its offers lived through too many unclean starts");
+    ask_dead_letter(progress, index, DeadReason::kMaxRestarts);
+  }
+  if (progress.is_lane()) {
+    if (progress.lane->left() == 0) {
+      port_.lane_part_done(progress.key.progress, progress.key.partition);
+    }
+    wake(progress);
+    return;
+  }
+  const PartitionSpec& partition = progress.partition->spec;
+  if (progress.frontier.committed() > partition.end) {
+    // Invariant 5: not to be trusted.
+    log_warn("a group's progress lies beyond the log's end: it starts at the log's start",
+             {{"topic", partition.topic},
+              {"partition", partition.index},
+              {"group", progress.group->spec.name},
+              {"frontier", progress.frontier.value()},
+              {"end", partition.end}});
+    static_cast<void>(reset(progress.key, partition.log_start, false));
+  }
+  drop_below(progress, partition.log_start);
+  wake(progress);
+}
+
+}  // namespace ackline::delivery

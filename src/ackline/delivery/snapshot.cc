@@ -1,0 +1,268 @@
+// The section of a partition in a checkpoint: the state of every group and lane on it.
+//
+// Format: docs/formats/delivery-section.md. One writer, one reader, both here.
+#include <algorithm>
+#include <utility>
+
+#include "ackline/base/bytes.h"
+#include "ackline/base/plants.h"
+#include "ackline/delivery/impl.h"
+
+namespace ackline::delivery {
+
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kGroupKind = 0;
+constexpr std::uint8_t kLaneKind = 1;
+constexpr std::uint8_t kLeasedFlag = 1;
+constexpr std::uint8_t kErrorFlag = 2;
+constexpr std::uint8_t kReopenedFlag = 1;
+
+std::unexpected<Error> corrupt() {
+  return fail(ErrorCode::kCorrupt, "a delivery section cannot be read",
+              "Run `ackline doctor` on the data directory.");
+}
+
+std::uint32_t u32_of(ByteReader& in) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(in.varint(), UINT32_MAX));
+}
+
+}  // namespace
+
+void Dispatcher::Impl::snapshot(PartitionNumber number, std::string& out) const {
+  ByteWriter to(out);
+  to.u8(kVersion);
+  to.varint(options_.epoch.value());
+  to.svarint(clock_.value());
+  to.svarint(boot_at_.value());
+  const auto found = partitions_.find(number);
+  if (found == partitions_.end()) {
+    to.varint(0);
+    return;
+  }
+  // Groups before lanes: a lane finds its group's entries.
+  std::vector<const Progress*> all(found->second->progress.begin(), found->second->progress.end());
+  std::ranges::sort(
+      all, {}, [](const Progress* one) { return std::pair(one->is_lane(), one->key.progress); });
+  to.varint(all.size());
+  std::string body;
+  for (const Progress* one : all) {
+    to.u8(one->is_lane() ? kLaneKind : kGroupKind);
+    to.varint(one->key.progress.value());
+    to.varint(one->group->spec.number.value());
+    body.clear();
+    snapshot_progress(*one, body);
+    to.blob(body);
+  }
+}
+
+void Dispatcher::Impl::snapshot_progress(const Progress& progress, std::string& out) const {
+  ByteWriter to(out);
+  to.varint(progress.generation.value());
+  to.svarint(progress.start.value());
+  to.varint(progress.gone);
+  to.u8(progress.clamped ? 1 : 0);
+  to.svarint(progress.known_end.value());
+  to.svarint(progress.offered_below.value());
+  std::string frontier;
+  if (plant(Plant::kHoleLostInSnapshot)) {
+    frontier::Frontier(progress.frontier.cursor(), options_.ahead_max).serialise(frontier);
+  } else {
+    progress.frontier.serialise(frontier);
+  }
+  to.blob(frontier);
+
+  std::uint64_t kept = 0;
+  const auto is_kept = [](const Slot& slot) { return slot.reoffer != 0; };
+  progress.slots.for_each(
+      [&](std::uint32_t /*index*/, const Slot& slot) { kept += is_kept(slot) ? 1U : 0U; });
+  to.varint(kept);
+  progress.slots.for_each([&](std::uint32_t index, const Slot& slot) {
+    if (!is_kept(slot)) {
+      return;  // an expired event on its way to the dead letters: found expired again
+    }
+    const auto error = progress.errors.find(index);
+    const bool has_error = error != progress.errors.end();
+    to.varint(index);
+    to.varint(static_cast<std::uint64_t>(slot.offset.value()));
+    to.varint(slot.epoch.value());
+    to.varint(slot.offer);
+    to.u8(static_cast<std::uint8_t>((slot.state() == SlotState::kLeased ? kLeasedFlag : 0U) |
+                                    (has_error ? kErrorFlag : 0U)));
+    to.svarint(progress.slots.due(slot).value() - clock_.value());
+    to.svarint(progress.slots.since(slot).value() - clock_.value());
+    to.varint(slot.client.value());
+    to.varint(slot.size_bytes);
+    to.u64(slot.key == 0 ? 0 : progress.keys.hash(slot.key));
+    to.varint(slot.attempt);
+    to.u8(slot.restarts);
+    to.u8(slot.losses);
+    if (has_error) {
+      to.blob(error->second);
+    }
+  });
+
+  to.varint(progress.dead.all().size());
+  for (const auto& [key, entry] : progress.dead.all()) {
+    to.varint(static_cast<std::uint64_t>(key.source.value()));
+    to.varint(key.generation.value());
+    to.svarint(entry.dlq.value());
+    to.varint(entry.redrives);
+    to.u8(static_cast<std::uint8_t>(entry.state));
+    to.u8(entry.reopened ? kReopenedFlag : 0);
+    const auto error = progress.dead.errors().find(key);
+    to.blob(error == progress.dead.errors().end() ? std::string_view{} : error->second);
+  }
+
+  if (progress.is_lane()) {
+    const LaneState& lane = *progress.lane;
+    to.varint(lane.offered);
+    to.varint(lane.rate_per_second);
+    to.varint(lane.items.size());
+    for (const LaneItem& item : lane.items) {
+      to.varint(static_cast<std::uint64_t>(item.source.value()));
+      to.svarint(item.dlq.value());
+      to.u8(static_cast<std::uint8_t>(item.state));
+    }
+  }
+}
+
+Result<void> Dispatcher::Impl::restore(PartitionNumber number, ByteView section) {
+  const auto partition = partitions_.find(number);
+  if (partition == partitions_.end()) {
+    return {};
+  }
+  ByteReader in(section);
+  if (in.u8() != kVersion) {
+    return corrupt();
+  }
+  const Epoch epoch(u32_of(in));
+  const MonoMs at(in.svarint());
+  const MonoMs boot_at(in.svarint());
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > in.left()) {
+    return corrupt();
+  }
+  // Replay begins in the oldest section's process, at its time.
+  clock_ = any_section_ ? std::min(clock_, at) : at;
+  replay_epoch_ = any_section_ ? std::min(replay_epoch_, epoch) : epoch;
+  newest_section_ = std::max(newest_section_, at);
+  any_section_ = true;
+  boots_.insert_or_assign(epoch, boot_at);
+  partition->second->section_epoch = epoch;
+  section_at_ = at;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint8_t kind = in.u8();
+    const ProgressNumber progress_number(u32_of(in));
+    const ProgressNumber group_number(u32_of(in));
+    const ByteView body = as_bytes(in.blob());
+    if (!in.ok() || kind > kLaneKind) {
+      return corrupt();
+    }
+    Group* group = find_group(group_number);
+    if (group == nullptr) {
+      continue;  // deleted since
+    }
+    if (Progress* there = find({progress_number, number}); there != nullptr) {
+      remove_progress(*there);
+    }
+    Progress& progress =
+        kind == kLaneKind
+            ? make_lane(progress_number, *group, *partition->second, {})
+            : make_progress({progress_number, number}, *group, *partition->second, Offset(0));
+    progress.touched = true;
+    if (Result<void> done = restore_progress(progress, body); !done) {
+      return done;
+    }
+  }
+  return in.empty() ? Result<void>{} : corrupt();
+}
+
+Result<void> Dispatcher::Impl::restore_progress(Progress& progress, ByteView body) {
+  ByteReader in(body);
+  progress.generation = Generation(u32_of(in));
+  progress.start = Offset(in.svarint());
+  progress.gone = in.varint();
+  progress.clamped = in.u8() != 0;
+  progress.known_end = Offset(in.svarint());
+  progress.offered_below = Offset(in.svarint());
+  Result<frontier::Frontier> frontier =
+      frontier::Frontier::deserialise(as_bytes(in.blob()), options_.ahead_max);
+  if (!in.ok() || !frontier) {
+    return corrupt();
+  }
+  progress.frontier = *std::move(frontier);
+  progress.slots = SlotSlab(section_at_);
+
+  const std::uint64_t slots = in.varint();
+  for (std::uint64_t i = 0; i < slots && in.ok(); ++i) {
+    const std::uint32_t index = u32_of(in);
+    const Offset offset(static_cast<std::int64_t>(in.varint()));
+    const Epoch epoch(u32_of(in));
+    const std::uint32_t offer = u32_of(in);
+    const std::uint8_t flags = in.u8();
+    const MonoMs due = section_at_.plus(in.svarint());
+    const MonoMs since = section_at_.plus(in.svarint());
+    const ClientNumber client(u32_of(in));
+    const std::uint32_t size_bytes = u32_of(in);
+    const std::uint64_t key_hash = in.u64();
+    const std::uint32_t attempt = u32_of(in);
+    const std::uint8_t restarts = in.u8();
+    const std::uint8_t losses = in.u8();
+    const std::string_view error = (flags & kErrorFlag) != 0 ? in.blob() : std::string_view{};
+    constexpr std::uint32_t kIndexMax = 1U << 28U;
+    if (!in.ok() || offset < Offset(0) || index > kIndexMax) {
+      return corrupt();
+    }
+    if (!adopt(progress, index, offset, key_hash)) {
+      continue;
+    }
+    Slot& slot = progress.slots[index];
+    slot.epoch = epoch;
+    slot.offer = offer;
+    slot.set_state((flags & kLeasedFlag) != 0 ? SlotState::kLeased : SlotState::kWaiting);
+    progress.slots.set_due(slot, due);
+    progress.slots.set_since(slot, since);
+    slot.client = client;
+    slot.size_bytes = size_bytes;
+    slot.set_attempt(attempt);
+    slot.restarts = restarts;
+    slot.set_losses(losses);
+    slot.reoffer = 1;
+    set_error(progress, index, error);
+  }
+
+  const std::uint64_t dead = in.varint();
+  for (std::uint64_t i = 0; i < dead && in.ok(); ++i) {
+    const Offset source(static_cast<std::int64_t>(in.varint()));
+    const Generation generation(u32_of(in));
+    DeadTable::Entry entry{.dlq = Offset(in.svarint())};
+    entry.redrives = u32_of(in);
+    entry.state = static_cast<EntryState>(std::min<std::uint8_t>(in.u8(), 3));
+    entry.reopened = (in.u8() & kReopenedFlag) != 0;
+    progress.dead.add(source, generation, entry);
+    if (const std::string_view error = in.blob(); !error.empty()) {
+      progress.dead.set_error(DeadTable::Key{source, generation}, std::string(error));
+    }
+  }
+
+  if (progress.is_lane()) {
+    LaneState& lane = *progress.lane;
+    lane.offered = in.varint();
+    lane.rate_per_second = u32_of(in);
+    const std::uint64_t items = in.varint();
+    for (std::uint64_t i = 0; i < items && in.ok(); ++i) {
+      LaneItem item;
+      item.source = Offset(static_cast<std::int64_t>(in.varint()));
+      item.dlq = Offset(in.svarint());
+      item.state = static_cast<LaneItemState>(std::min<std::uint8_t>(in.u8(), 3));
+      lane.resolved += item.state == LaneItemState::kResolved ? 1U : 0U;
+      lane.dead_again += item.state == LaneItemState::kDeadAgain ? 1U : 0U;
+      lane.items.push_back(item);
+    }
+  }
+  return in.ok() && in.empty() ? Result<void>{} : corrupt();
+}
+
+}  // namespace ackline::delivery
