@@ -1,4 +1,4 @@
-// How the local meta store writes records into its KeyValue (docs/formats/meta.md).
+// How the local meta store writes records into its KeyValue (docs/formats/stores.md).
 //
 // Each record carries a checksum over its key and value, so that a flipped bit, or a value under
 // another key, is seen. Pure.

@@ -1,4 +1,4 @@
-// Subscription to and from its record in meta (docs/formats/meta.md). Pure.
+// Subscription to and from its record in meta (docs/formats/stores.md). Pure.
 #pragma once
 
 #include <string>
