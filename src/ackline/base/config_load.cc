@@ -18,6 +18,7 @@ using config_source::Setting;
 using config_source::Settings;
 
 constexpr std::size_t kProblemsMax = 100;
+constexpr std::size_t kSuggestionsMax = 10;  // of near names: the search is what costs
 
 std::string_view nearest_key(std::string_view name) {
   std::vector<std::string_view> names;
@@ -82,12 +83,13 @@ class Loader {
 
  private:
   void unknown(const Setting& setting, std::vector<std::string>& notes) {
-    const std::string_view near = nearest_key(setting.name);
     std::string detail = fmt::format("there is no key {} ({})", setting.name, setting.origin);
     if (!setting.strict) {
       notes.push_back(std::move(detail) + "; it is ignored");
       return;
     }
+    const std::string_view near =
+        suggestions_++ < kSuggestionsMax ? nearest_key(setting.name) : std::string_view();
     std::string remedy = near.empty() ? "`ackline config show` lists all keys."
                                       : fmt::format("Did you mean {}?", near);
     report_.problems.push_back(
@@ -122,6 +124,7 @@ class Loader {
   }
 
   ConfigReport& report_;
+  std::size_t suggestions_ = 0;
 };
 
 }  // namespace
