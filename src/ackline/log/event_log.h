@@ -126,7 +126,8 @@ class PartitionLog {
   [[nodiscard]] virtual std::unique_ptr<ReadJob> read_job(Offset from) = 0;
   // Brings what `offset_at_time(time)` answered kTimeout for.
   [[nodiscard]] virtual std::unique_ptr<ReadJob> time_job(WallMs time) = 0;
-  // Takes what a finished job of this log found; then ask again. The job's error, if it had one.
+  // Takes what a finished job of this log found; then ask again. The job's error, if it had one;
+  // who asks again gets that error once instead of kTimeout.
   [[nodiscard]] virtual Result<void> absorb(std::unique_ptr<ReadJob> job) = 0;
 };
 

@@ -153,7 +153,9 @@ TEST_F(PartitionBootTest, AJournalRecordThatDoesNotFollowQuarantinesAndTouchesNo
   fill(30);
   const std::string before = *fs_->contents(file("00000000000000000000.log"));
   journal_.erase(journal_.end() - 2);
-  EXPECT_EQ(reopen().error().code, ErrorCode::kQuarantined);
+  EXPECT_EQ(reopen().error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(log_->read(Offset(0), {}).error().code, ErrorCode::kQuarantined);
+  EXPECT_EQ(log_->finish_replay().error().code, ErrorCode::kQuarantined);
   EXPECT_EQ(*fs_->contents(file("00000000000000000000.log")), before);
 }
 
@@ -171,7 +173,7 @@ TEST_F(PartitionBootTest, EveryFlippedByteOfAPublishBodyIsRefusedOrHarmless) {
       journal_.back() = bad;
       const Result<void> booted = reopen();
       if (!booted) {
-        EXPECT_EQ(booted.error().code, ErrorCode::kQuarantined);
+        EXPECT_EQ(booted.error().code, ErrorCode::kCorrupt);
         continue;
       }
       // The batch's time in the head is only information: the records carry their own.

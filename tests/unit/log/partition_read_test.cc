@@ -129,6 +129,9 @@ TEST_F(PartitionReadTest, AReadErrorIsUnavailableAndNotDamage) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
   EXPECT_FALSE(log_->damage());
+  // Who does not look at what `absorb` returns hears of it with the next read, once.
+  EXPECT_EQ(log_->read(Offset(3), {}).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(log_->read(Offset(3), {}).error().code, ErrorCode::kTimeout);
   fs_->set_fault_hook(nullptr);
   expect_model(Offset(0));
 }

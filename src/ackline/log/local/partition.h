@@ -64,7 +64,7 @@ class LocalPartition final : public PartitionLog {
  public:
   // `directory` is this partition's own (format.h: partition_directory). `section`: what the
   // newest valid checkpoint holds for it; nullopt when that checkpoint does not know the partition.
-  // Cuts segments to the section's lengths. Creates nothing. Afterwards: `replay_…` for every
+  // Changes no file. Afterwards: `replay_…` for every
   // record past the checkpoint, then `finish_replay`, then `on_synced`. Errors: kCorrupt (section),
   // kUnavailable. Files that are missing or too short are reported by `finish_replay`.
   [[nodiscard]] static Result<std::unique_ptr<LocalPartition>> open(
@@ -99,7 +99,9 @@ class LocalPartition final : public PartitionLog {
 
   // --- Checkpoint, boot ------------------------------------------------------------------------
   // Flushes, then says what to sync and store. Call when every appended record was handed to the
-  // journal (no `rollback` across it). Errors: as flush_tail.
+  // journal (no `rollback` across it). Errors: as flush_tail; kPoisoned; kQuarantined when it was
+  // damaged at boot: then the old section goes on, with the lsn it was taken at, so that the
+  // journal keeps the records that are not in the segments.
   [[nodiscard]] Result<PartitionCheckpoint> prepare_checkpoint();
   // The files and the directory of the last prepare_checkpoint are on disk.
   void checkpoint_synced();
@@ -107,7 +109,9 @@ class LocalPartition final : public PartitionLog {
   void checkpoint_failed(const Error& why);
 
   // A publish record's body from the journal. Already applied: nothing happens. Errors: kCorrupt
-  // (does not decode, does not follow what is there), also remembered as damage.
+  // (does not decode, does not follow what is there), also remembered as damage; kUnavailable
+  // (applied, but a segment file could not be written). A full disk is no error: the rest stays in
+  // memory.
   [[nodiscard]] Result<void> replay_publish(ByteView body);
   // A logstart record.
   void replay_log_start(Offset start);
@@ -198,6 +202,7 @@ class LocalPartition final : public PartitionLog {
   [[nodiscard]] Result<Offset> search_time(WallMs time, Offset& blocked);
   // Frame bytes of all kept segments below `offset`, plus whether that is exact.
   [[nodiscard]] ByteCount bytes_below(Offset offset);
+  [[nodiscard]] Error cold(Offset offset);
   void touch(Segment& segment);
 
   io::FileSystem& fs_;
@@ -222,6 +227,7 @@ class LocalPartition final : public PartitionLog {
   bool frozen_ = false;  // damaged at boot: the journal's records are not in the segments
   std::optional<Offset> checkpoint_next_;  // of the section we were opened with
   std::optional<Error> damage_;
+  std::optional<std::pair<Offset, Error>> read_error_;  // of the last job, for who asks again
 };
 
 }  // namespace ackline::log

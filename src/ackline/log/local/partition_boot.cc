@@ -89,12 +89,13 @@ Result<LocalPartition::PublishInfo> LocalPartition::describe_publish(ByteView bo
 }
 
 Result<void> LocalPartition::replay_publish(ByteView bytes) {
-  if (frozen_) return std::unexpected<Error>(*damage_);
   const auto refuse = [this](std::string_view what) -> Result<void> {
     frozen_ = true;
-    return std::unexpected<Error>(
-        damaged(Error{ErrorCode::kCorrupt, fmt::format("in the journal {}", what), {}, {}}));
+    Error error{ErrorCode::kCorrupt, fmt::format("in the journal {}", what), {}, {}};
+    error.detail = damaged(error).detail;
+    return std::unexpected<Error>(std::move(error));
   };
+  if (frozen_) return refuse("there was damage before");
   const Result<PublishBody> publish = decode_publish(bytes);
   if (!publish) return refuse(publish.error().detail);
   const Offset end = publish->base.plus(publish->events);

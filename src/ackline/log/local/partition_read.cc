@@ -59,15 +59,24 @@ ChunkRequest LocalPartition::request_for(const Segment& segment, Offset offset) 
   return request;
 }
 
+// What a job failed with is told once to who asks again, else a bad disk would be asked for ever.
+Error LocalPartition::cold(Offset offset) {
+  if (read_error_ && read_error_->first == offset) {
+    Error error = std::move(read_error_->second);
+    read_error_.reset();
+    return error;
+  }
+  return Error{ErrorCode::kTimeout, "not in memory", {}, {}};
+}
+
 Result<std::shared_ptr<const Chunk>> LocalPartition::chunk_of(Offset offset, bool single) {
   if (const std::shared_ptr<Chunk>* chunk = in_tail(offset)) return *chunk;
   if (std::shared_ptr<const Chunk> cached = cache_.find(number_, offset)) return cached;
-  const auto cold = [] { return fail(ErrorCode::kTimeout, "not in memory"); };
   Segment* segment = segment_of(offset);
   ACKLINE_CHECK(segment != nullptr);
   const std::shared_ptr<io::File> file = segment->readable();
   const std::optional<ChunkStart> start = start_in(*segment, offset);
-  if (file == nullptr || !start) return cold();
+  if (file == nullptr || !start) return std::unexpected<Error>(cold(offset));
   touch(*segment);
   ChunkRequest request = request_for(*segment, offset);
   request.start = *start;
@@ -81,6 +90,7 @@ Result<std::shared_ptr<const Chunk>> LocalPartition::chunk_of(Offset offset, boo
   }
   Result<std::shared_ptr<const Chunk>> chunk = load_chunk(*file, request, false);
   if (!chunk) {
+    if (chunk.error().code == ErrorCode::kTimeout) return std::unexpected<Error>(cold(offset));
     if (chunk.error().code != ErrorCode::kCorrupt) return chunk;
     return std::unexpected<Error>(damaged(chunk.error()));
   }
@@ -145,7 +155,7 @@ Result<Offset> LocalPartition::search_time(WallMs time, Offset& blocked) {
     const Offset end = std::min(segment.facts.end, synced_end_);
     if (end <= log_start_ || segment.facts.max_time < time) continue;
     blocked = std::max(segment.facts.base, log_start_);
-    if (segment.index == nullptr) return fail(ErrorCode::kTimeout, "the index is not in memory");
+    if (segment.index == nullptr) return std::unexpected<Error>(cold(blocked));
     const std::optional<ChunkStart> start = segment.index->before_time(time);
     if (start) blocked = std::max(blocked, start->offset);
     while (blocked < end) {
@@ -247,8 +257,10 @@ Result<void> LocalPartition::absorb(std::unique_ptr<ReadJob> finished) {
     if (job->error->code == ErrorCode::kCorrupt) {
       return std::unexpected<Error>(damaged(*job->error));
     }
+    read_error_.emplace(job->in.request.must_have, *job->error);
     return std::unexpected<Error>(*job->error);
   }
+  read_error_.reset();
   if (gone) return {};
   if (segment->readable() == nullptr) segment->reader = job->in.file;
   if (segment->index == nullptr) segment->index = job->loaded_index;
