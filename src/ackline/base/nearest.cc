@@ -51,10 +51,14 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
   std::string_view best;
   std::size_t fewest = kMaxCompared + 1;
   for (const std::string_view candidate : known) {
-    const std::size_t distance = edits(name, candidate);
     const std::size_t longer = std::max(name.size(), candidate.size());
+    const std::size_t shorter = std::min(name.size(), candidate.size());
     const std::size_t allowed =
         std::max<std::size_t>(longer / 3, std::min<std::size_t>(2, longer / 2));
+    if (longer - shorter > allowed) {
+      continue;  // so many edits at least; most names end here
+    }
+    const std::size_t distance = edits(name, candidate);
     if (distance <= allowed && distance < fewest) {
       best = candidate;
       fewest = distance;
