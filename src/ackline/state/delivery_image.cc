@@ -17,6 +17,9 @@ Result<void> with(ByteView body, Use use) {
   return {};
 }
 
+// Only a damaged or hostile journal comes here; beyond it time stands still rather than overflow.
+constexpr MonoMs kTimeMax{1LL << 60};
+
 // Where the lease or the wait ends; a length is at most kDurationMaxMs, so nothing overflows.
 MonoMs after(MonoMs now, std::uint64_t duration_ms) {
   return now.plus(static_cast<std::int64_t>(duration_ms));
@@ -262,7 +265,7 @@ std::optional<Offset> DeliveryImage::log_start(PartitionNumber partition) const 
 }
 
 void DeliveryImage::advance_to(MonoMs elapsed_since_boot) {
-  now_ = std::max(now_, boot_at_.plus(elapsed_since_boot.value()));
+  now_ = std::clamp(boot_at_.plus(elapsed_since_boot.value()), now_, kTimeMax);
 }
 
 DeliveryState DeliveryImage::at_now(const ImageDelivery& delivery) const {
