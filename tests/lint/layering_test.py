@@ -17,6 +17,8 @@ CONCRETE = [
 COMPOSING = {"runtime", "cli"}
 # The HTTP server and client own sockets; the store factory is the one place that turns options into stores.
 COMPOSING_FILES = re.compile(r"^(http/(server|client)\w*\.(h|cc)|state/store_factory\.(h|cc))$")
+# Headers that only sources of their own folder include.
+PRIVATE_HEADER = re.compile(r"_impl\.h$")
 
 # Headers that cost seconds in every file that sees them: sources only.
 HEAVY = re.compile(r"^(boost/(asio|beast|json|url)|rocksdb/|simdjson|spdlog/|yaml-cpp/|CLI/|openssl/)")
@@ -27,7 +29,8 @@ HEAVY = re.compile(r"^(boost/(asio|beast|json|url)|rocksdb/|simdjson|spdlog/|yam
 MACHINE = re.compile(r"^(thread|random|fstream|filesystem|unistd\.h|fcntl\.h|poll\.h|sys/.*|netinet/.*|arpa/.*"
                      r"|condition_variable|future|ctime|time\.h|chrono)$")
 MACHINE_ALLOWED = {"io", "runtime", "cli"}
-MACHINE_ALLOWED_FILES = {"base/clock.cc", "base/random.cc", "base/logging.cc", "meta/local/watch_hub.h", "meta/local/watch_hub.cc"}
+MACHINE_ALLOWED_FILES = {"base/clock.cc", "base/random.cc", "base/logging.cc", "meta/local/watch_hub.h",
+                         "meta/local/watch_hub.cc"}
 
 
 def declared_layers():
@@ -63,12 +66,15 @@ def main():
             if not target.startswith("ackline/"):
                 if quote == '"':
                     exists.append(where)
-                if path.suffix == ".h" and HEAVY.match(target):
+                if path.suffix == ".h" and HEAVY.match(target) and not PRIVATE_HEADER.search(inner):
                     heavy.append(where)
-                if MACHINE.match(target) and folder not in MACHINE_ALLOWED and inner not in MACHINE_ALLOWED_FILES:
+                allowed_here = folder in MACHINE_ALLOWED or inner in MACHINE_ALLOWED_FILES
+                if MACHINE.match(target) and not allowed_here and not COMPOSING_FILES.match(inner):
                     machine.append(where)
                 continue
             wanted = target.removeprefix("ackline/")
+            if PRIVATE_HEADER.search(wanted) and wanted.split("/")[0] != folder:
+                layers.append(where)
             if not (SRC / wanted).is_file():
                 exists.append(where)
             if wanted.split("/")[0] not in allowed[folder]:

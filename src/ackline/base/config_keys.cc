@@ -27,7 +27,6 @@ std::string number_range(const ConfigKey& key) {
 
 }  // namespace
 
-
 const ConfigKey* find_config_key(std::string_view name) {
   for (const ConfigKey& key : config_keys()) {
     if (key.name == name || (!key.alias.empty() && key.alias == name)) return &key;
