@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "ackline/base/check.h"
-#include "ackline/base/utf8.h"
 #include "ackline/http/header_scan.h"
+#include "ackline/http/request_rules.h"
 
 namespace ackline::http {
 namespace {
@@ -28,20 +28,25 @@ std::string_view text(BeastText view) {
 // Beast's callbacks, which fill a Request.
 class Sink final : public beast::http::basic_parser<true> {
  public:
-  explicit Sink(const Limits& limits) : limits_(limits) {
+  explicit Sink(const Limits& limits) : rules_(limits) {
     eager(true);
-    body_limit(boost::none);  // on_header_impl and on_chunk_header_impl look, to say the limit
+    body_limit(boost::none);  // RequestRules looks, to say the limit
     header_limit(static_cast<std::uint32_t>(limits.headers_bytes + 1));
   }
   Request request;
   std::optional<Error> refusal;
-  bool expects_continue = false;
   BeastText input;  // what `put` was given: a value outside of it was folded over lines
 
+  [[nodiscard]] bool expects_continue() const { return rules_.expects_continue(); }
+
  private:
-  void refuse(error_code& ec, ErrorCode code, std::string detail, std::string remedy) {
-    refusal = Error{code, std::move(detail), std::move(remedy), {}};
+  bool refuse(error_code& ec, std::optional<Error> error) {
+    if (!error) {
+      return false;
+    }
+    refusal = std::move(error);
     ec = beast::http::error::bad_value;
+    return true;
   }
 
   void on_request_impl(beast::http::verb, BeastText method, BeastText target, int version,
@@ -68,74 +73,34 @@ class Sink final : public beast::http::basic_parser<true> {
     if (in_trailer_) {  // nothing that comes after the body may speak for the request
       return;
     }
-    if (!value.empty() && (value.data() < input.data() ||
-                           value.data() + value.size() > input.data() + input.size())) {
-      return refuse(ec, ErrorCode::kBadRequest, "a header field is folded over two lines",
-                    "Send each field on one line.");
+    const bool folded =
+        !value.empty() &&
+        (value.data() < input.data() || value.data() + value.size() > input.data() + input.size());
+    if (refuse(ec, rules_.field(kind(field), text(value), folded, request))) {
+      return;
     }
-    if (request.headers.size() >= limits_.header_fields) {
-      return refuse(
-          ec, ErrorCode::kHeadersTooLarge,
-          fmt::format("the request has more than {} header fields", limits_.header_fields),
-          "Send fewer of them.");
-    }
-    look_at(field, value, ec);
     request.headers.add(text(name), text(value));
   }
 
-  void look_at(beast::http::field field, BeastText value, error_code& ec) {
+  RequestRules::Field kind(beast::http::field field) {
     switch (field) {
       case beast::http::field::content_length:
-        if (++lengths_ > 1 || value.empty() ||
-            !std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-          refuse(ec, ErrorCode::kBadRequest, "Content-Length is doubled or is no number",
-                 "Send it once, in decimal digits.");
-        }
-        return;
+        return RequestRules::Field::kContentLength;
       case beast::http::field::transfer_encoding:
-        if (++codings_ > 1 || !same_ignoring_case(text(value), "chunked") || request.http_1_0) {
-          refuse(ec, ErrorCode::kBadRequest,
-                 "only Transfer-Encoding: chunked is taken, once, and with HTTP/1.1",
-                 "Send a Content-Length, or chunks.");
-        }
-        return;
+        return RequestRules::Field::kTransferEncoding;
       case beast::http::field::host:
-        if (++hosts_ > 1) {
-          refuse(ec, ErrorCode::kBadRequest, "Host is doubled", "Send it once.");
-        }
-        return;
+        return RequestRules::Field::kHost;
       case beast::http::field::expect:
-        expects_continue = !request.http_1_0 && same_ignoring_case(text(value), "100-continue");
-        return;
+        return RequestRules::Field::kExpect;
       default:
-        return;
+        return RequestRules::Field::kOther;
     }
   }
 
   void on_header_impl(error_code& ec) override {
-    if (lengths_ > 0 && codings_ > 0) {
-      return refuse(ec, ErrorCode::kBadRequest,
-                    "the request has both Content-Length and Transfer-Encoding", "Send only one.");
-    }
-    if (hosts_ == 0 && !request.http_1_0) {
-      return refuse(ec, ErrorCode::kBadRequest, "the request has no Host",
-                    "HTTP/1.1 asks for a Host field; send one.");
-    }
-    if (!is_utf8(request.path)) {
-      return refuse(ec, ErrorCode::kBadUtf8, "the path is not UTF-8", "Escape UTF-8 bytes.");
-    }
-    for (const auto& [name, value] : request.query) {
-      if (!is_utf8(name) || !is_utf8(value)) {
-        return refuse(ec, ErrorCode::kBadUtf8, "a query parameter is not UTF-8",
-                      "Escape UTF-8 bytes.");
-      }
-    }
     const auto length = content_length();
-    if (length && *length > limits_.body_bytes) {
-      return refuse(
-          ec, ErrorCode::kTooLarge,
-          fmt::format("the body is {} bytes; the limit is {}", *length, limits_.body_bytes),
-          "Send it in smaller requests.");
+    if (refuse(ec, rules_.header_end(request, length ? std::optional(*length) : std::nullopt))) {
+      return;
     }
     use_absolute_host();
     request.keep_alive = keep_alive();
@@ -167,11 +132,7 @@ class Sink final : public beast::http::basic_parser<true> {
   }
 
   void on_chunk_header_impl(std::uint64_t size, BeastText, error_code& ec) override {
-    if (size > limits_.body_bytes - request.body.size()) {
-      return refuse(ec, ErrorCode::kTooLarge,
-                    fmt::format("the body is more than {} bytes, the limit", limits_.body_bytes),
-                    "Send it in smaller requests.");
-    }
+    (void)refuse(ec, rules_.chunk(size, request));
     in_trailer_ = size == 0;
   }
 
@@ -182,11 +143,8 @@ class Sink final : public beast::http::basic_parser<true> {
 
   void on_finish_impl(error_code&) override {}
 
-  const Limits& limits_;
+  RequestRules rules_;
   std::string absolute_host_;
-  unsigned lengths_ = 0;
-  unsigned codings_ = 0;
-  unsigned hosts_ = 0;
   bool in_trailer_ = false;
 };
 
@@ -393,7 +351,7 @@ RequestParser::State RequestParser::state() const {
 }
 
 bool RequestParser::expects_continue() const {
-  return impl_->state == State::kBody && impl_->sink->expects_continue &&
+  return impl_->state == State::kBody && impl_->sink->expects_continue() &&
          impl_->sink->request.body.empty();
 }
 

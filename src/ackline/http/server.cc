@@ -1,7 +1,6 @@
 #include "ackline/http/server.h"
 
 #include <atomic>
-#include <future>
 #include <unordered_map>
 #include <utility>
 
@@ -225,7 +224,7 @@ class LoopServer final : public Server {
     listener_->close();
     closing_ = true;
     for (Home& home : homes_) {
-      on_loop(*home.loop, [this, &home] {
+      home.loop->call([this, &home] {
         for (const auto& [session, owner] : std::exchange(home.sessions, {})) {
           session->close();
           --live_;
@@ -235,32 +234,11 @@ class LoopServer final : public Server {
     }
     // A socket that was on its way to its loop meets `closing_`; its task is behind ours there.
     for (Home& home : homes_) {
-      on_loop(*home.loop, [] {});
+      home.loop->call([] {});
     }
   }
 
  private:
-  // Runs `work` on the loop and waits for it; here, if the loop has ended.
-  static void on_loop(EventLoop& loop, const std::function<void()>& work) {
-    if (loop.here()) {
-      work();
-      return;
-    }
-    bool ran = false;
-    // The task is dropped unrun by a loop that has ended; its promise then makes `done` ready too.
-    auto promise = std::make_unique<std::promise<void>>();
-    const std::future<void> done = promise->get_future();
-    loop.post([&work, &ran, promise = std::move(promise)]() mutable {
-      work();
-      ran = true;
-      promise.reset();
-    });
-    done.wait();
-    if (!ran && loop.here()) {
-      work();
-    }
-  }
-
   // The sessions end while we walk them.
   static std::vector<Session*> sessions_of(const Home& home) {
     std::vector<Session*> list;

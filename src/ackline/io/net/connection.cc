@@ -2,12 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
 #include <utility>
 
 #include "ackline/base/check.h"
-#include "ackline/io/net/event_loop_impl.h"
 
 namespace ackline::io::net {
 namespace {
@@ -22,7 +22,7 @@ class LoopConnection final : public Connection,
       : loop_(loop),
         socket_(std::move(socket)),
         events_(std::move(events)),
-        descriptor_(loop.impl().context) {}
+        descriptor_(loop.context()) {}
 
   bool assign() {
     boost::system::error_code ec;

@@ -3,13 +3,22 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <functional>
+#include <future>
 #include <latch>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "ackline/base/check.h"
-#include "ackline/io/net/event_loop_impl.h"
 
 namespace ackline::io::net {
 namespace {
@@ -18,6 +27,46 @@ constexpr std::size_t kReadBufferBytes = 64 * 1024;
 constexpr std::size_t kDeadTimersMin = 64;
 
 }  // namespace
+
+struct EventLoop::Impl {
+  Impl(const Clock& c, std::string n);
+
+  void post(Task task, bool last = false);
+  void run_posted();
+  void run();
+  TimerId schedule(MonoMs at, Task task);
+  void cancel(TimerId timer);
+  void arm();
+  void run_due();
+
+  const Clock& clock;
+  const std::string name;
+  boost::asio::io_context context{1};  // one thread runs it
+  std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guard;
+  std::thread thread;
+  std::atomic<std::thread::id> thread_id;
+
+  std::mutex mutex;
+  std::vector<Task> posted;  // under mutex
+  bool woken = false;        // under mutex: run_posted is on its way
+  bool stopped = false;      // under mutex
+  std::vector<Task> running;
+
+  struct Due {
+    MonoMs at;
+    TimerId id;  // of equal times the older one first
+    friend bool operator>(const Due& a, const Due& b) {
+      return a.at != b.at ? a.at > b.at : a.id > b.id;
+    }
+  };
+  std::vector<Due> heap;  // a cancelled timer stays until it comes up or too many have gathered
+  std::unordered_map<TimerId, Task> timers;
+  TimerId last_timer = 0;
+  boost::asio::steady_timer alarm{context};
+  std::optional<MonoMs> armed_at;
+
+  std::vector<char> read_buffer;
+};
 
 EventLoop::Impl::Impl(const Clock& c, std::string n) : clock(c), name(std::move(n)) {
   guard.emplace(boost::asio::make_work_guard(context));
@@ -176,6 +225,30 @@ Executor::TimerId EventLoop::schedule(MonoMs at, Task task) {
 void EventLoop::cancel(TimerId timer) {
   ACKLINE_CHECK(here());
   impl_->cancel(timer);
+}
+
+void EventLoop::call(const std::function<void()>& work) {
+  if (here()) {
+    work();
+    return;
+  }
+  bool ran = false;
+  // A loop that has ended drops the task unrun; its promise then makes `done` ready too.
+  auto promise = std::make_unique<std::promise<void>>();
+  const std::future<void> done = promise->get_future();
+  post([&work, &ran, promise = std::move(promise)]() mutable {
+    work();
+    ran = true;
+    promise.reset();
+  });
+  done.wait();
+  if (!ran && here()) {
+    work();
+  }
+}
+
+boost::asio::io_context& EventLoop::context() {
+  return impl_->context;
 }
 
 const Clock& EventLoop::clock() const {

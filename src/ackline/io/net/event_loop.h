@@ -2,16 +2,21 @@
 //
 // `post` is for any thread and cheap: the loop is woken once for all that is posted until it looks.
 // Timers are a heap behind one timer of the system; an idle loop sleeps. Sockets of this folder
-// attach themselves through `impl()`. Tasks must not throw and must not block.
+// attach themselves through `context()`. Tasks must not throw and must not block.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "ackline/base/clock.h"
 #include "ackline/base/executor.h"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace ackline::io::net {
 
@@ -39,13 +44,18 @@ class EventLoop final : public Executor {
   // set up before `start`, and when what it owned is taken down after its end.
   [[nodiscard]] bool here() const override;
 
-  struct Impl;
-  [[nodiscard]] Impl& impl() { return *impl_; }
+  // Runs `work` on the loop and waits for its end; here, if the loop's thread does not run. Not to
+  // be called from another loop, which would block it.
+  void call(const std::function<void()>& work);
+
+  // For the sockets of this folder.
+  [[nodiscard]] boost::asio::io_context& context();
   // Memory for one read, shared by all sockets of the loop, so that an idle one holds none. Valid
   // until the next task.
   [[nodiscard]] std::span<char> read_buffer();
 
  private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

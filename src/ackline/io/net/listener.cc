@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "ackline/io/net/address.h"
-#include "ackline/io/net/event_loop_impl.h"
 
 namespace ackline::io::net {
 namespace {
@@ -69,7 +69,7 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
         on_accept(std::move(a)),
         address(where),
         reserve(reserve_descriptor()),
-        descriptor(loops.front()->impl().context) {}
+        descriptor(loops.front()->context()) {}
 
   enum class Refusal : std::uint8_t { kRefused, kNobodyWaits, kStuck };
 
