@@ -3,6 +3,12 @@
 #include <utility>
 
 namespace ackline::http {
+namespace {
+
+// An idle connection keeps room for so many; the rest of a burst is given back.
+constexpr std::size_t kIdleSlotsMax = 4;
+
+}  // namespace
 
 ResponseToken ResponseQueue::open(const Opening& opening) {
   slots_.emplace_back().opening = opening;
@@ -135,6 +141,9 @@ void ResponseQueue::advance() {
   }
   first_token_ += done;
   slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(done));
+  if (slots_.empty() && slots_.capacity() > kIdleSlotsMax) {
+    slots_.shrink_to_fit();
+  }
   if (closing_) {
     for (Slot& slot : slots_) {
       slot.state = State::kDone;
