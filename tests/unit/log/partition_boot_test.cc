@@ -95,6 +95,22 @@ TEST_F(PartitionBootTest, UnacknowledgedBytesOfALostTailAreForgotten) {
   expect_model(Offset(0));
 }
 
+TEST_F(PartitionBootTest, ALeftOverFileOfTheFirstSegmentIsNotMixedIn) {
+  open();
+  append({frame_of(0), frame_of(1)});
+  const std::size_t kept = journal_.size();
+  for (int i = 0; i < 30; ++i) append({frame_of(i), frame_of(-i)});
+  ASSERT_TRUE(log_->flush_tail());
+  journal_.resize(kept);
+  model_.erase(model_.lower_bound(Offset(2)), model_.end());
+  ASSERT_TRUE(reopen());
+  ASSERT_TRUE(log_->flush_tail());
+  const Result<PartitionReport> report = examine_partition(*fs_, directory(), kNumber);
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->problems.empty());
+  EXPECT_EQ(report->events, 2);
+}
+
 TEST_F(PartitionBootTest, NothingIsDeletedForWantOfMetadata) {
   open();
   fill(100);
