@@ -1,0 +1,58 @@
+// JSON as the commands need it: read answers, write bodies.
+//
+// `Json` is a view into a parsed document that it shares; a missing member is null, so that paths
+// can be followed without a check at each step. Any thread once parsed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ackline/base/result.h"
+
+namespace ackline::cli {
+
+class Json {
+ public:
+  Json() = default;
+  // Errors: kBadJson.
+  [[nodiscard]] static Result<Json> parse(std::string_view text);
+
+  [[nodiscard]] Json operator[](std::string_view member) const;
+  [[nodiscard]] bool is_null() const;
+  [[nodiscard]] bool is_object() const;
+  [[nodiscard]] bool is_array() const;
+  // A string as it is, other values as JSON, `if_null` for null.
+  [[nodiscard]] std::string text(std::string_view if_null = "") const;
+  [[nodiscard]] std::int64_t integer(std::int64_t if_not = 0) const;
+  [[nodiscard]] bool boolean() const;  // true only for true
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::vector<Json> items() const;
+  [[nodiscard]] std::vector<std::pair<std::string, Json>> members() const;
+  [[nodiscard]] std::string dump() const;
+
+ private:
+  std::shared_ptr<const void> document_;
+  const void* value_ = nullptr;
+};
+
+// `JsonObject().text("topic", "orders").integer("max", 5).str()`
+class JsonObject {
+ public:
+  JsonObject& text(std::string_view name, std::string_view value);
+  JsonObject& integer(std::string_view name, std::int64_t value);
+  JsonObject& boolean(std::string_view name, bool value);
+  JsonObject& texts(std::string_view name, const std::vector<std::string>& values);
+  // `value` is JSON already.
+  JsonObject& raw(std::string_view name, std::string_view value);
+  [[nodiscard]] std::string str() const { return body_ + "}"; }
+
+ private:
+  JsonObject& name(std::string_view name);
+  std::string body_ = "{";
+};
+
+}  // namespace ackline::cli
