@@ -92,6 +92,7 @@ Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
   Live& current = live_.back();
   if (auto done = current.file->write(position_, batch); !done) {
     writable_ = false;
+    ghost_ = true;
     current.suspect = true;
     if (current.last < current.first) {
       remove_later(current.name);
@@ -112,7 +113,9 @@ Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   auto next =
       take_spare(std::max(options_.file_bytes, align_up(kFirstBatch + batch_bytes, kBlockBytes)));
   if (!next) return fail(next);
-  if (auto done = write_header(*next->file, next_sequence_++, first); !done) {
+  auto done = write_header(*next->file, next_sequence_++, first);
+  if (done && ghost_) done = banish_ghost(*next->file);
+  if (!done) {
     remove_later(next->name);
     return done;
   }
@@ -124,6 +127,14 @@ Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   position_ = kFirstBatch;
   writable_ = true;
   prepare_failed_ = false;
+  return {};
+}
+
+Result<void> JournalFiles::banish_ghost(File& next) {
+  if (auto done = next.sync(); !done) return done;
+  if (auto done = options_.fs.sync_directory(options_.directory); !done) return done;
+  directory_dirty_ = false;
+  ghost_ = false;
   return {};
 }
 

@@ -7,8 +7,10 @@
 // makes a sync two to five times cheaper than growing the file. Without one, and on the first write
 // after a failure, a file is made on the spot.
 //
-// A file whose write failed is never written again: what the failed write left behind lies past the
-// first lsn of the next file, so no reader takes it for a batch.
+// A file whose write failed is never written again: what the failed write left behind, perhaps a
+// whole batch, lies past the first lsn of the next file, so no reader takes it for a batch. The
+// next file's header is synced before anything else is written, else a power cut could take the
+// header and leave that ghost.
 //
 // Used on the shard's thread; shared with the background tasks it starts.
 #pragma once
@@ -70,6 +72,7 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
   [[nodiscard]] Result<void> roll(Lsn first, std::uint64_t batch_bytes);
   [[nodiscard]] Result<Spare> take_spare(std::uint64_t size);
   [[nodiscard]] Result<void> write_header(File& file, std::uint64_t sequence, Lsn first);
+  [[nodiscard]] Result<void> banish_ghost(File& next);
   void prepare_if_due();
   void prepared(Result<Spare> made);
   void remove_later(const std::string& name);
@@ -86,6 +89,7 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
   std::vector<Spare> spares_;
   std::uint64_t position_ = 0;  // of the next batch in live_.back()
   bool writable_ = false;
+  bool ghost_ = false;  // a failed write may have left a batch behind
   bool directory_dirty_ = false;
   bool preparing_ = false;
   bool prepare_failed_ = false;  // no second attempt before the next roll: the disk may be full
