@@ -4,7 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,12 +48,11 @@ std::string read_exactly(BlockingSocket& socket, std::size_t count) {
 }
 
 // Sends back what it gets and closes at the end.
-class Echo : public ConnectionEvents, public std::enable_shared_from_this<Echo> {
+class Echo : public ConnectionEvents {
  public:
   static std::shared_ptr<Echo> open(EventLoop& loop, Socket socket) {
     auto echo = std::make_shared<Echo>();
     echo->connection = Connection::attach(loop, std::move(socket), echo);
-    echo->self = echo;
     echo->connection->set_reading(true);
     return echo;
   }
@@ -64,7 +65,7 @@ class Echo : public ConnectionEvents, public std::enable_shared_from_this<Echo> 
     flush();
   }
   void on_written(std::size_t) override { flush(); }
-  void on_lost() override { self.reset(); }
+  void on_lost() override {}
   void flush() {
     if (!connection->writing() && !waiting.empty()) {
       (void)connection->write(waiting);
@@ -72,13 +73,11 @@ class Echo : public ConnectionEvents, public std::enable_shared_from_this<Echo> 
     connection->set_reading(!connection->writing());
     if (eof && !connection->writing() && waiting.empty()) {
       connection->close();
-      self.reset();
     }
   }
   std::shared_ptr<Connection> connection;
   std::string waiting;
   bool eof = false;
-  std::shared_ptr<Echo> self;
 };
 
 class Sockets : public ::testing::Test {
@@ -87,13 +86,22 @@ class Sockets : public ::testing::Test {
     first.start();
     second.start();
   }
+  void TearDown() override {
+    for (EventLoop* loop : {&first, &second}) {
+      loop->stop();
+      loop->join();
+    }
+    for (auto& list : echoes) {
+      list.clear();
+    }
+  }
   std::unique_ptr<Listener> listen(ListenOptions options = {}) {
     auto listener =
         Listener::open({&first, &second}, std::move(options), [this](std::size_t i, Socket socket) {
           EventLoop& loop = i == 0 ? first : second;
           EXPECT_TRUE(loop.here());
           ++accepted[i];
-          (void)Echo::open(loop, std::move(socket));
+          echoes[i].push_back(Echo::open(loop, std::move(socket)));
         });
     EXPECT_TRUE(listener) << listener.error().detail;
     return std::move(*listener);
@@ -112,6 +120,7 @@ class Sockets : public ::testing::Test {
   EventLoop first{clock, "first"};
   EventLoop second{clock, "second"};
   std::atomic<int> accepted[2] = {0, 0};
+  std::vector<std::shared_ptr<Echo>> echoes[2];  // each on its loop's thread
 };
 
 TEST_F(Sockets, ListenerFindsAFreePortAndSpreadsConnections) {
