@@ -97,6 +97,10 @@ class Node {
   // Ends streams and polls, refuses new ones; `on` false goes back to work. Any thread.
   void set_draining(bool on);
   [[nodiscard]] bool draining() const { return draining_.load(); }
+  // `done` once nothing is in flight any more, or at `until`. Any thread.
+  void when_settled(MonoMs until, Task done);
+  // Before the executors run.
+  void set_instance_url(std::string url) { options_.instance_url = std::move(url); }
   // Commits, checkpoints and marks the stop as clean; `done` on shard 0's thread. Any thread; once.
   void stop(Task done);
   [[nodiscard]] std::vector<api::HealthCheck> readiness() const;
@@ -139,6 +143,7 @@ class Node {
   void reap();
   void reap_with(std::vector<SessionView> views);
   void arm_reaper();
+  void refresh_ages(std::shared_ptr<Task> done);
 
   NodeOptions options_;
   NodeDependencies deps_;

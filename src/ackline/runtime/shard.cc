@@ -417,7 +417,8 @@ void Shard::settle(const delivery::SettleRequest& request, SettleDone done) {
     done(std::move(answer));
     return;
   }
-  written_.push_back([answer = *answer, done = std::move(done)](const Error* error) mutable {
+  auto& waiting = options_.ack_sync ? turn_after_sync_ : written_;
+  waiting.push_back([answer = *answer, done = std::move(done)](const Error* error) mutable {
     if (error != nullptr) {
       done(std::unexpected(*error));
     } else {

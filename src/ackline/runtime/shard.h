@@ -51,6 +51,7 @@ struct ShardOptions {
   delivery::Dispatcher::Options dispatcher;
   log::PartitionOptions partition;
   bool sync_commit = true;  // 202 after the sync; else after the write
+  bool ack_sync = false;    // the 200 of an ack waits for the sync, too
   std::int64_t sync_interval_ms = 10;
   std::uint64_t journal_file_bytes = 64U << 20U;
   std::uint64_t disk_reserve_bytes = 256U << 20U;
@@ -172,6 +173,7 @@ class Shard final : public delivery::DispatcherPort {
   // As of the end of the last turn; any thread.
   [[nodiscard]] Health health_view() const;
   [[nodiscard]] std::uint64_t journaled_bytes() const { return journal_->journaled_bytes(); }
+  [[nodiscard]] ShardIndex index() const { return options_.index; }
   [[nodiscard]] MonoMs now() const { return deps_.executor.clock().mono(); }
   [[nodiscard]] WallMs wall() const { return deps_.executor.clock().wall(); }
   [[nodiscard]] Executor& executor() { return deps_.executor; }

@@ -1,0 +1,147 @@
+// What `/metrics` shows of progress, and waiting for what is in flight.
+#include "ackline/base/metric_names.h"
+#include "ackline/runtime/edge.h"
+#include "ackline/runtime/node.h"
+#include "ackline/runtime/progress_math.h"
+
+namespace ackline::runtime {
+namespace {
+
+constexpr std::int64_t kSettlePollMs = 20;
+
+struct GroupSums {
+  double lag = 0;
+  double pending = 0;
+  double in_flight = 0;
+  double holes = 0;
+};
+
+// On the shard's thread: frontiers are set here, sums go back.
+std::map<ProgressNumber, GroupSums> shard_sums(ShardUnit& unit, MetricRegistry& metrics) {
+  std::map<ProgressNumber, GroupSums> sums;
+  const Catalog& catalog = unit.shard->catalog();
+  for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
+    const auto report = unit.shard->dispatcher().progress(key);
+    const GroupPtr group = catalog.group(key.progress);
+    const auto place = catalog.place(key.partition);
+    const log::LocalPartition* log = unit.shard->partition(key.partition);
+    if (!report || !group || !place || log == nullptr) continue;
+    api::PartitionLag lag;
+    lag.report = *report;
+    lag.log_start = log->log_start();
+    lag.high_watermark = log->high_watermark();
+    fill_lag(lag);
+    GroupSums& sum = sums[key.progress];
+    sum.lag += static_cast<double>(lag.lag);
+    sum.pending += static_cast<double>(lag.pending);
+    sum.in_flight += static_cast<double>(report->in_flight);
+    sum.holes += static_cast<double>(report->holes);
+    metrics
+        .gauge(metric::kGroupFrontier, {{"topic", group->topic},
+                                        {"group", group->name},
+                                        {"partition", std::to_string(place->index.value())}})
+        ->set(static_cast<double>(report->frontier.value()));
+  }
+  metrics.gauge(metric::kJournalBytes, {{"shard", std::to_string(unit.shard->index().value())}})
+      ->set(static_cast<double>(unit.shard->journaled_bytes()));
+  return sums;
+}
+
+}  // namespace
+
+void Node::refresh_gauges(Task done) {
+  auto shared = std::make_shared<Task>(std::move(done));
+  run_on(control_executor(), [this, shared] {
+    gather<std::map<ProgressNumber, GroupSums>>(
+        *this, control_executor(),
+        [this](ShardUnit& unit,
+               std::move_only_function<void(std::map<ProgressNumber, GroupSums>)> answer) {
+          answer(shard_sums(unit, deps_.metrics));
+        },
+        [this, shared](const std::vector<std::map<ProgressNumber, GroupSums>>& parts) {
+          std::map<ProgressNumber, GroupSums> all;
+          double in_flight = 0;
+          for (const auto& part : parts) {
+            for (const auto& [number, sum] : part) {
+              all[number].lag += sum.lag;
+              all[number].pending += sum.pending;
+              all[number].in_flight += sum.in_flight;
+              all[number].holes += sum.holes;
+              in_flight += sum.in_flight;
+            }
+          }
+          MetricRegistry& metrics = deps_.metrics;
+          for (const auto& [number, sum] : all) {
+            const GroupPtr group = control_->catalog().group(number);
+            if (!group) continue;
+            const MetricLabels labels = {{"topic", group->topic}, {"group", group->name}};
+            metrics.gauge(metric::kGroupLag, labels)->set(sum.lag);
+            metrics.gauge(metric::kGroupPending, labels)->set(sum.pending);
+            metrics.gauge(metric::kInflight, labels)->set(sum.in_flight);
+            metrics.gauge(metric::kHoles, labels)->set(sum.holes);
+          }
+          metrics.gauge(metric::kPendingDeliveries)->set(in_flight);
+          refresh_ages(shared);
+        });
+  });
+}
+
+// Log sizes and the age of what waits longest come with a progress round.
+void Node::refresh_ages(std::shared_ptr<Task> done) {
+  Edge& edge = *units_.front()->edge;
+  edge.lag(std::nullopt, std::nullopt, false,
+           [this, done, &edge](Result<std::vector<api::GroupLag>> lags) {
+             if (lags) {
+               for (const api::GroupLag& one : *lags) {
+                 double oldest = 0;
+                 for (const auto& [index, part] : one.partitions) {
+                   oldest = std::max(oldest, part.lag_seconds);
+                 }
+                 deps_.metrics
+                     .gauge(metric::kGroupOldestPending,
+                            {{"topic", one.topic}, {"group", one.group}})
+                     ->set(oldest);
+               }
+             }
+             edge.topics([this, done](Result<std::vector<api::TopicItem>> topics) {
+               if (topics) {
+                 for (const api::TopicItem& one : *topics) {
+                   deps_.metrics.gauge(metric::kLogBytes, {{"topic", one.name}})
+                       ->set(static_cast<double>(one.bytes));
+                 }
+               }
+               (*done)();
+             });
+           });
+}
+
+void Node::when_settled(MonoMs until, Task done) {
+  auto shared = std::make_shared<Task>(std::move(done));
+  run_on(control_executor(), [this, until, shared] {
+    gather<std::uint64_t>(
+        *this, control_executor(),
+        [](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
+          std::uint64_t in_flight = 0;
+          for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
+            if (const auto report = unit.shard->dispatcher().progress(key)) {
+              in_flight += report->in_flight;
+            }
+          }
+          answer(in_flight);
+        },
+        [this, until, shared](const std::vector<std::uint64_t>& parts) {
+          std::uint64_t in_flight = 0;
+          for (const std::uint64_t part : parts) in_flight += part;
+          const MonoMs now = control_executor().clock().mono();
+          if (in_flight == 0 || now >= until) {
+            (*shared)();
+            return;
+          }
+          control_executor().schedule(now.plus(kSettlePollMs), [this, until, shared] {
+            when_settled(until, [shared] { (*shared)(); });
+          });
+        });
+  });
+}
+
+}  // namespace ackline::runtime

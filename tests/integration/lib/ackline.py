@@ -1,0 +1,233 @@
+"""A real Ackline server for the process tests: start, talk to it over HTTP, kill it, start it again.
+
+Everything lives in a temporary directory that is removed at the end. Tests import this module, write plain functions named
+`test_...` and end with `main()`; each function is one test. The last line printed is `N passed, N failed`.
+"""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BINARY = os.environ.get("ACKLINE", str(ROOT / "build" / "ackline"))
+
+
+class Failure(AssertionError):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def equal(got, want, what=""):
+    if got != want:
+        raise Failure(f"{what}: got {got!r}, want {want!r}")
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:400]!r}"
+
+
+class Http:
+    """One keep-alive connection that reconnects when the server has gone."""
+
+    def __init__(self, address, timeout=30):
+        self.host, port = address.rsplit(":", 1)
+        self.port, self.timeout, self.connection = int(port), timeout, None
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+
+    def request(self, method, path, body=None, headers=None):
+        headers = dict(headers or {})
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            headers.setdefault("content-type", "application/json")
+        if isinstance(body, str):
+            body = body.encode()
+        try:
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
+            self.connection.request(method, path, body=body, headers=headers)
+            answer = self.connection.getresponse()
+            result = Answer(answer.status, dict(answer.getheaders()), answer.read())
+            if answer.will_close:
+                self.close()
+            return result
+        except Exception:
+            self.close()
+            raise
+
+    def get(self, path, **query):
+        if query:
+            path += ("&" if "?" in path else "?") + urllib.parse.urlencode(query)
+        return self.request("GET", path)
+
+    def post(self, path, body=None, **headers):
+        return self.request("POST", path, body, headers)
+
+
+class Server:
+    def __init__(self, directory=None, **config):
+        self.own = directory is None
+        self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="ackline-test-"))
+        self.config = {"data.path": str(self.directory / "data"), "http.port": 0, "admin.port": 0,
+                       "disk.reserve": "16MiB"}
+        self.config.update({k.replace("__", "."): v for k, v in config.items()})
+        self.process = None
+        self.log = self.directory / "server.log"
+        self.ready = self.directory / "ready.json"
+
+    # --- life ---
+    def start(self, wait=30, expect_failure=False):
+        self.ready.unlink(missing_ok=True)
+        command = [BINARY, "serve", "--ready-file", str(self.ready)]
+        for key, value in self.config.items():
+            command += ["-D", f"{key}={value}"]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("ACKLINE_", "EVENTMESH_"))}
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            env=environment, cwd=self.directory)
+        end = time.monotonic() + wait
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                if expect_failure:
+                    return self.process.returncode
+                raise Failure(f"the server ended with {self.process.returncode}: {self.tail()}")
+            if self.ready.exists():
+                told = json.loads(self.ready.read_text())
+                self.http_address, self.admin_address = told["http"], told["admin"]
+                self.http, self.admin = Http(told["http"]), Http(told["admin"])
+                return self
+            time.sleep(0.005)
+        raise Failure(f"the server was not ready within {wait} s: {self.tail()}")
+
+    def tail(self, lines=15):
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.http.close()
+        self.admin.close()
+
+    def terminate(self, wait=25):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(wait)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failure(f"no end within {wait} s of SIGTERM: {self.tail()}") from None
+        self.http.close()
+        self.admin.close()
+        return code
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        if self.own:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- shorthand ---
+    @property
+    def token(self):
+        return (pathlib.Path(self.config["data.path"]) / "admin.token").read_text().strip()
+
+    def change(self, path, body, method="POST"):
+        return self.admin.request(method, path, body, {"authorization": f"Bearer {self.token}",
+                                                       "content-type": "application/json"})
+
+    def publish(self, topic, event, partition=None, http=None):
+        path = f"/events/publish?topic={topic}" + (f"&partition={partition}" if partition is not None else "")
+        kind = "application/cloudevents-batch+json" if isinstance(event, list) else "application/cloudevents+json"
+        return (http or self.http).request("POST", path, json.dumps(event), {"content-type": kind})
+
+    def subscribe(self, client, topic, **more):
+        answer = self.http.post("/events/subscribe", {"clientId": client, "topic": topic, **more})
+        check(answer.status == 200, f"subscribe: {answer}")
+        return answer.json()
+
+    def poll(self, client, max=100, timeout_ms=1000, http=None):
+        answer = (http or self.http).get("/events/poll", clientId=client, max=max, timeoutMs=timeout_ms)
+        check(answer.status == 200, f"poll: {answer}")
+        return answer.json()
+
+    def settle(self, verb, client, ids, http=None, **more):
+        what = {"deliveryId": ids} if isinstance(ids, str) else {"deliveryIds": ids}
+        return (http or self.http).post(f"/events/{verb}", {"clientId": client, **what, **more})
+
+    def lag(self, topic, group, **query):
+        answer = self.admin.get("/admin/lag", topic=topic, group=group, **query)
+        check(answer.status == 200, f"lag: {answer}")
+        return answer.json()
+
+
+def event(number, **more):
+    return {"specversion": "1.0", "id": str(number), "source": "/test", "type": "test.event",
+            "data": {"n": number}, **more}
+
+
+def wait_for(condition, seconds=10, what="condition"):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise Failure(f"{what} did not come true within {seconds} s")
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def main(names=None):
+    module = sys.modules["__main__"]
+    wanted = sys.argv[1:]
+    passed = failed = 0
+    for name, function in list(vars(module).items()):
+        if not name.startswith("test_") or not callable(function) or (wanted and name not in wanted):
+            continue
+        begun = time.monotonic()
+        try:
+            function()
+            passed += 1
+            print(f"ok   {name} ({time.monotonic() - begun:.1f} s)", flush=True)
+        except Exception as error:  # every failure is one test's
+            failed += 1
+            print(f"FAIL {name}: {error}", flush=True)
+            if not isinstance(error, Failure):
+                traceback.print_exc()
+    print(f"{passed} passed, {failed} failed", flush=True)
+    sys.exit(1 if failed or passed == 0 else 0)
