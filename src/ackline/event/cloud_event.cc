@@ -10,9 +10,9 @@
 namespace ackline::event {
 namespace {
 
-constexpr std::array<std::string_view, 9> kDlqAttributes = {
+constexpr std::array<std::string_view, 10> kDlqAttributes = {
     "dlqreason", "dlqattempts", "dlqerror", "dlqtopic", "dlqpartition",
-    "dlqoffset", "dlqgroup",    "dlqtime",  "dlqkey"};
+    "dlqoffset", "dlqgroup",    "dlqtime",  "dlqkey",   "dlqdeliveryid"};
 
 }  // namespace
 

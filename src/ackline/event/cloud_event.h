@@ -96,7 +96,7 @@ class CloudEvent {
 // `emmqpartition`: every name that starts with "empop" or "emmq"). They never leave the process,
 // and those of a publisher are dropped.
 [[nodiscard]] bool is_internal_attribute(std::string_view name);
-// The extensions of a dead letter, `dlqreason` to `dlqkey`; other names that start with "dlq" are
+// The extensions of a dead letter, `dlqreason` to `dlqdeliveryid`; other names that start with "dlq" are
 // the user's.
 [[nodiscard]] bool is_dlq_attribute(std::string_view name);
 

@@ -95,7 +95,7 @@ TEST(CloudEvent, InternalAndDeadLetterNamesAreTold) {
   }
   for (const std::string_view name :
        {"dlqreason", "dlqattempts", "dlqerror", "dlqtopic", "dlqpartition", "dlqoffset", "dlqgroup",
-        "dlqtime", "dlqkey"}) {
+        "dlqtime", "dlqkey", "dlqdeliveryid"}) {
     EXPECT_TRUE(is_dlq_attribute(name)) << name;
   }
   EXPECT_FALSE(is_dlq_attribute("dlqother"));
