@@ -98,6 +98,7 @@ void Dispatcher::Impl::remove_client(ClientNumber number) {
 void Dispatcher::Impl::forget_client(Client& client) {
   client.demand = 0;
   refresh_open(client);
+  recent_client_ = nullptr;
   std::erase(client.group->clients, &client);
   timers_.disarm(nodes_, client.node);
   nodes_.remove(client.node);

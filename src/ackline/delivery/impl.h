@@ -269,6 +269,9 @@ class Dispatcher::Impl {
   boost::unordered_flat_map<ClientNumber, std::string, std::hash<ClientNumber>> former_;
   std::deque<ClientNumber> former_order_;
 
+  mutable Progress* recent_progress_ = nullptr;  // of the newest look-up
+  mutable Client* recent_client_ = nullptr;
+
   TimerNodes nodes_;
   io::TimerWheel<TimerNodes> timers_;
   std::deque<Group*> work_;

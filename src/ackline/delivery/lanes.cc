@@ -229,6 +229,12 @@ bool Dispatcher::Impl::lane_may_offer(Progress& progress) {
 void Dispatcher::Impl::journal_entry(const Progress& progress, Offset source,
                                      state::EntryState entry_state) {
   const LaneItem* item = progress.lane->find(source);
+  const bool resolved = entry_state == state::EntryState::kResolved;
+  buffer_.clear();
+  state::SettleRecord::encode_one(buffer_, progress.key.progress,
+                                  resolved ? state::Outcome::kAcked : state::Outcome::kExhausted,
+                                  source);
+  port_.journal(state::RecordType::kSettle, progress.key.partition, as_bytes(buffer_));
   record(progress, state::LaneEntryRecord{
                        .lane = progress.key.progress,
                        .group = progress.group->spec.number,

@@ -92,6 +92,10 @@ Progress* Dispatcher::Impl::recovered(ProgressNumber number, PartitionNumber par
 
 bool Dispatcher::Impl::adopt(Progress& progress, std::uint32_t index, Offset offset,
                              std::uint64_t key_hash) {
+  constexpr std::uint32_t kSlotMax = 1U << 28U;
+  if (index > kSlotMax || offset < Offset(0)) {
+    return false;  // no dispatcher wrote this
+  }
   const auto known = progress.recovery.find(offset.value());
   if (known != progress.recovery.end() && known->second == index) {
     return true;

@@ -84,6 +84,7 @@ Progress& Dispatcher::Impl::make_progress(ProgressKey key, Group& group, Partiti
 
 void Dispatcher::Impl::remove_progress(Progress& progress) {
   drop_all_slots(progress);
+  recent_progress_ = nullptr;
   timers_.disarm(nodes_, progress.node);
   nodes_.remove(progress.node);
   std::erase(progress.group->run, &progress);
@@ -114,8 +115,17 @@ Progress* Dispatcher::Impl::find(ProgressKey key) const {
 }
 
 Progress* Dispatcher::Impl::route(ProgressNumber progress, PartitionIndex partition) const {
+  // A batch of settles is mostly about one of them.
+  if (recent_progress_ != nullptr && recent_progress_->key.progress == progress &&
+      recent_progress_->partition->spec.index == partition) {
+    return recent_progress_;
+  }
   const auto found = routes_.find(route_key(progress, partition));
-  return found == routes_.end() ? nullptr : found->second;
+  if (found == routes_.end()) {
+    return nullptr;
+  }
+  recent_progress_ = found->second;
+  return found->second;
 }
 
 Group* Dispatcher::Impl::find_group(ProgressNumber number) const {
@@ -124,8 +134,15 @@ Group* Dispatcher::Impl::find_group(ProgressNumber number) const {
 }
 
 Client* Dispatcher::Impl::find_client(ClientNumber number) const {
+  if (recent_client_ != nullptr && recent_client_->spec.number == number) {
+    return recent_client_;
+  }
   const auto found = clients_.find(number);
-  return found == clients_.end() ? nullptr : found->second.get();
+  if (found == clients_.end()) {
+    return nullptr;
+  }
+  recent_client_ = found->second.get();
+  return recent_client_;
 }
 
 }  // namespace ackline::delivery

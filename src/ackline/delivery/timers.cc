@@ -47,7 +47,12 @@ void Dispatcher::Impl::tick() {
     }
     progress.wheel.advance(progress.slots, clock_, kStepsPerTick,
                            [this, &progress](std::uint32_t index) { slot_due(progress, index); });
-    rearm(progress);
+    // What a burst left over has its turn in the next tick, after the input that came meanwhile.
+    if (progress.wheel.next_due() <= clock_ && progress.wheel.size() > 0) {
+      arm_node(node, clock_.next());
+    } else {
+      rearm(progress);
+    }
   });
 }
 
