@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ackline/event/names.h"
 #include "ackline/runtime/plans.h"
 
@@ -48,7 +50,7 @@ void Edge::ensure_topic(std::string name, api::Done<TopicPtr> done) {
                    std::move(done));
 }
 
-void Edge::resolve(const TopicPtr& topic, api::Position position,
+void Edge::resolve(const TopicPtr& topic, api::Position position, bool strict,
                    api::Done<std::map<std::uint32_t, Offset>> done) {
   struct Part {
     std::map<std::uint32_t, Offset> offsets;
@@ -64,7 +66,7 @@ void Edge::resolve(const TopicPtr& topic, api::Position position,
   };
   gather<Part>(
       node_, executor(),
-      [topic, position](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
+      [topic, position, strict](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
         auto all = std::make_shared<Collecting>();
         all->answer = std::move(answer);
         for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
@@ -72,13 +74,13 @@ void Edge::resolve(const TopicPtr& topic, api::Position position,
           log::LocalPartition* log = unit.shard->partition(number);
           if (log == nullptr) continue;
           ++all->left;
-          auto attempt = [all, i, position, number, shard = unit.shard.get()] {
+          auto attempt = [all, i, position, strict, number, shard = unit.shard.get()] {
             log::LocalPartition* at = shard->partition(number);
             if (at == nullptr) {
               all->finish();
               return true;
             }
-            auto offset = offset_of_position(*at, i, position);
+            auto offset = offset_of_position(*at, i, position, strict);
             if (!offset && offset.error().code == ErrorCode::kTimeout) return false;
             if (!offset) {
               all->part.error = offset.error();
@@ -110,7 +112,7 @@ void Edge::resolve(const TopicPtr& topic, api::Position position,
 }
 
 Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::uint32_t partition,
-                                                 const api::Position& position) {
+                                                 const api::Position& position, bool strict) {
   const Offset end = log.high_watermark().next();
   const auto checked = [&](Offset offset) -> Result<std::optional<Offset>> {
     if (offset < log.log_start() || offset > end) {
@@ -129,7 +131,10 @@ Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::
     return std::optional<Offset>(*offset);
   }
   const auto& offsets = std::get<api::AtOffsets>(position);
-  if (offsets.all) return checked(*offsets.all);
+  if (offsets.all) {
+    if (strict) return checked(*offsets.all);
+    return std::optional(std::clamp(*offsets.all, log.log_start(), end));
+  }
   const auto named = offsets.some.find(partition);
   if (named == offsets.some.end()) return std::optional<Offset>();
   return checked(named->second);

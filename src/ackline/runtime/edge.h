@@ -18,7 +18,8 @@ namespace ackline::runtime {
 // name the partition. Errors: kBadValue (outside the log), kTimeout (not in memory), the log's.
 [[nodiscard]] Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log,
                                                                std::uint32_t partition,
-                                                               const api::Position& position);
+                                                               const api::Position& position,
+                                                               bool strict);
 
 class Edge final : public api::Traffic, public api::Admin {
  public:
@@ -116,7 +117,7 @@ class Edge final : public api::Traffic, public api::Admin {
   [[nodiscard]] Result<TopicPtr> require_topic(std::string_view name);
   [[nodiscard]] Result<GroupPtr> require_group(std::string_view topic, std::string_view group);
   // Position -> first offset of every partition of the topic, asked from the shards that own them.
-  void resolve(const TopicPtr& topic, api::Position position,
+  void resolve(const TopicPtr& topic, api::Position position, bool strict,
                api::Done<std::map<std::uint32_t, Offset>> done);
   void start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem sum,
                    api::Done<api::LaneItem> done);

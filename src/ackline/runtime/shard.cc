@@ -265,6 +265,13 @@ void Shard::release_written() {
       if (found == partitions_.end()) continue;  // deleted while its batch waited to be written
       found->second.in_turn = false;
       found->second.committed_end = std::max(found->second.committed_end, one.end);
+      if (!found->second.log->needs_flush()) continue;
+      // Write-behind: a tail that cannot be written stays in memory and is tried with the next
+      // batch.
+      if (auto done = found->second.log->flush_tail(); !done && !full_) {
+        log_warn("a partition's tail could not be written; it stays in memory",
+                 {{"partition", one.partition}, {"error", done.error().detail}});
+      }
     }
     unsynced_.push_back({lsn, std::move(turn_appended_)});
     turn_appended_.clear();

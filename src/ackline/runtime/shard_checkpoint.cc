@@ -1,4 +1,4 @@
-// Behind the hot path: checkpoints (J8), the export of frontiers, retention, and the orderly stop.
+// Behind the hot path: checkpoints (J8), the export of frontiers, and the orderly stop.
 #include "ackline/runtime/shard_checkpoint.h"
 
 #include <algorithm>
@@ -231,36 +231,6 @@ void Shard::flush_tails() {
     }
   }
 }
-
-// --- retention (invariant 30)
-// -----------------------------------------------------------------------------------------------
-
-void Shard::run_retention() {
-  bool any = false;
-  for (auto& [number, partition] : partitions_) {
-    const api::Retention& keep = partition.topic->retention;
-    if (partition.dead_letter || (!keep.age_ms && !keep.bytes)) continue;
-    any = true;
-    if (partition.log->damage()) continue;
-    const Offset wanted = partition.log->retention_candidate(keep.age_ms, keep.bytes, wall());
-    Offset start = wanted;
-    if (const auto held = dispatcher_->held_from(number); options_.retention_hold && held) {
-      start = std::min(start, *held);
-      if (options_.retention_hold_bytes) {
-        // What groups hold back has a bound of its own.
-        start = std::max(
-            start, std::min(wanted, partition.log->retention_candidate(
-                                        std::nullopt, options_.retention_hold_bytes, wall())));
-      }
-    }
-    if (start <= partition.log->log_start()) continue;
-    truncate(number, partition, start);
-  }
-  if (any) due_.retention = now().plus(options_.retention_interval_ms);
-}
-
-// --- stop
-// -------------------------------------------------------------------------------------------------------------------
 
 // Commit, checkpoint, export; a start after it replays nothing.
 void Shard::stop(std::move_only_function<void()> done) {
