@@ -7,7 +7,7 @@ from cpp_functions import functions
 from lint_support import ROOT, SRC, Rules, cpp, files, name_of
 
 LINE_MAX = 100        # columns of C++
-SCRIPT_LINE_MAX = 120
+SCRIPT_LINE_MAX = 125
 FUNCTION_MAX = 70     # lines
 FILE_MAX = 400        # lines, in src
 
