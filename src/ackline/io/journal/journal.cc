@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ackline/base/check.h"
+#include "ackline/base/plants.h"
 #include "ackline/io/journal/batch_builder.h"
 #include "ackline/io/journal/journal_files.h"
 
@@ -132,7 +133,7 @@ void Journal::Impl::start_sync() {
 void Journal::Impl::end_sync(Lsn target, const Result<void>& outcome) {
   if (closed) return;
   syncing = false;
-  if (!outcome) return poison(outcome.error());
+  if (!outcome && !plant(Plant::kFsyncErrorIgnored)) return poison(outcome.error());
   synced = target;
   if (wanted && written > synced) {
     start_sync();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ackline/base/plants.h"
 #include "ackline/io/journal/file_names.h"
 #include "ackline/io/journal/file_scan.h"
 #include "ackline/io/journal/format.h"
@@ -206,6 +207,8 @@ class Recovery {
       }
     }
     result_.last = last == kNoLimit ? last_found() : last;
+    // What was synced without a later batch to say so is taken for a tail.
+    if (plant(Plant::kCutBelowLastSync)) result_.last = result_.synced;
     for (const FoundFile& file : files_) {
       for (const ScannedBatch& batch : file.scan.batches) {
         if (batch.lsn > result_.last) ++result_.cut_batches;
