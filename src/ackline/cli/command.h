@@ -47,6 +47,8 @@ class Args {
   [[nodiscard]] std::string text(std::string_view name) const;
   // Checked by the parser; 0 when it is not there.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
+  // Every value as it was given.
+  [[nodiscard]] std::vector<std::string> all(std::string_view name) const;
   // A list may be given as `a,b` or by repeating the option.
   [[nodiscard]] std::vector<std::string> list(std::string_view name) const;
 
@@ -72,6 +74,8 @@ struct CommandSpec {
 
 // kUnavailable for a server that cannot be reached or refuses for now, else kFailed.
 [[nodiscard]] ExitCode exit_code_of(const Error& error);
+// "topic_unknown: there is no topic orders. Create it first."
+[[nodiscard]] std::string error_line(const Error& error);
 // For what only a command can see to be wrong in its arguments: prints it and gives kUsage.
 ExitCode usage(Context& context, std::string_view problem);
 

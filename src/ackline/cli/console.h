@@ -1,7 +1,7 @@
 // Where a command prints, and what it knows about the terminal.
 //
-// One thread at a time, except `out_line`, which may be called by any. Tests give it functions that
-// collect.
+// One thread at a time, except `out_line` and `err_line`, which may be called by any. Tests give it
+// functions that collect.
 #pragma once
 
 #include <functional>
