@@ -295,7 +295,7 @@ void Shard::release_written() {
   if (!due_.exports) due_.exports = now().plus(kAliveMs);
   if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
   const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
-  if (journal_->journaled_bytes() >= most) due_.checkpoint = now();
+  if (journal_->journaled_bytes() >= journaled_floor_ + most) due_.checkpoint = now();
 }
 
 void Shard::on_synced(Lsn synced) {

@@ -320,6 +320,8 @@ class Shard final : public delivery::DispatcherPort {
 
   std::unique_ptr<CheckpointJob> checkpoint_;
   std::uint64_t last_checkpoint_bytes_ = 0;
+  // What the last checkpoint could not cut: a quarantined partition keeps its records.
+  std::uint64_t journaled_floor_ = 0;
   std::map<delivery::ProgressKey, state::OffsetValue> exported_;
   bool checkpoint_wanted_ = false;
   bool exporting_ = false;

@@ -1,6 +1,8 @@
 // Behind the hot path: checkpoints (J8), the export of frontiers, and the orderly stop.
 #include "ackline/runtime/shard_checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ackline/base/logging.h"
@@ -156,6 +158,7 @@ void Shard::end_checkpoint(const Result<void>& outcome) {
   if (outcome) {
     last_checkpoint_bytes_ = job->writer->bytes_written();
     journal_->recycle_below(job->info.journal_lowest);
+    journaled_floor_ = journal_->journaled_bytes();
   } else {
     log_warn("a checkpoint failed; the journal is kept and it is tried again",
              {{"shard", options_.index}, {"error", outcome.error().detail}});
@@ -169,6 +172,16 @@ void Shard::end_checkpoint(const Result<void>& outcome) {
 }
 
 Result<void> Shard::checkpoint_now() {
+  for (const auto& [number, partition] : partitions_) {
+    if (!partition.log->damage()) continue;
+    // Its evidence is in the old layout's journal, which would be removed.
+    return fail(ErrorCode::kQuarantined,
+                fmt::format("the number of shards cannot change while partition {} of {} is "
+                            "quarantined",
+                            partition.index.value(), partition.topic->name),
+                "Set server.shards back, run ackline doctor, and change it afterwards.",
+                "server.shards");
+  }
   CheckpointJob job;
   if (auto done = gather_sections(job, Lsn{0}); !done) return done;
   if (auto done = job.write(deps_.fs, options_.journal_path); !done) return done;
