@@ -79,7 +79,7 @@ void SseChannel::end(EndReason reason) {
   http::append_sse_end(last, end_word(reason));
   responder_.write(last);
   if (ended_) {
-    executor_.post(std::move(ended_));
+    std::exchange(ended_, {})();
   }
   responder_.end();
 }

@@ -37,7 +37,7 @@ class SseChannel final : public PushChannel, public std::enable_shared_from_this
   void refuse(const Error& error);
   // `task` runs once if the peer leaves before the end.
   void on_gone(Task task);
-  // `task` runs once when `end` has written the last word, on the executor, not inline.
+  // `task` runs once within `end`, while this object still has its owner.
   void on_ended(Task task);
 
   [[nodiscard]] std::string_view kind() const override { return "sse"; }
