@@ -1,0 +1,202 @@
+#include "ackline/cli/data_examination.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "ackline/base/clock.h"
+#include "ackline/base/random.h"
+#include "ackline/cli/data_examiner.h"
+#include "ackline/io/kv/rocksdb_key_value.h"
+#include "ackline/meta/local/local_meta_store.h"
+#include "ackline/runtime/catalog_records.h"
+
+namespace ackline::cli {
+
+bool Examiner::open() {
+  const auto format = fs_.exists(io::join(path_, state::kFormatName));
+  if (!format) {
+    add(FindingLevel::kProblem, path_, format.error());
+    return false;
+  }
+  if (!*format) {
+    const auto names = fs_.list(path_);
+    if (!names || names->empty()) {
+      add(FindingLevel::kNote, path_, "there is no data yet",
+          "Start a server there, or name the right directory with --data.");
+      return false;
+    }
+    // With data but without a format is what a server refuses too.
+    const bool data = std::ranges::any_of(*names, [](const std::string& name) {
+      return name == state::kMetaName || name == state::kOffsetsName || name == state::kLogName ||
+             name == state::kJournalName;
+    });
+    add(data ? FindingLevel::kDamage : FindingLevel::kNote, path_,
+        data ? "there is data, but no file that says its format" : "this is no data directory",
+        data ? "Restore the file `format` from a backup." : "Name the right one with --data.");
+    return false;
+  }
+  auto data = state::DataDirectory::open(fs_, path_, {entropy_seed});
+  if (data) {
+    data_ = std::move(*data);
+    add(FindingLevel::kFine, path_, fmt::format("data format {}", state::kDataFormat));
+    return true;
+  }
+  switch (data.error().code) {
+    case ErrorCode::kInUse:
+      out_.in_use = true;
+      add(FindingLevel::kNote, path_, data.error().detail,
+          "Stop that server to have the files examined; /readyz says how it is.");
+      break;
+    case ErrorCode::kCorrupt:
+      add(FindingLevel::kDamage, path_, data.error());
+      break;
+    default:
+      add(FindingLevel::kProblem, path_, data.error());
+  }
+  return false;
+}
+
+void Examiner::examine_token() {
+  const auto text = io::read_file(fs_, data_->admin_token_path());
+  if (!text && text.error().code == ErrorCode::kNotFound) {
+    add(FindingLevel::kNote, data_->admin_token_path(), "there is no admin token yet",
+        "The next start makes one.");
+  } else if (!text) {
+    add(FindingLevel::kProblem, data_->admin_token_path(), text.error());
+  }
+}
+
+void Examiner::examine_meta() {
+  const std::string path = data_->meta_path();
+  const auto there = fs_.exists(path);
+  if (!there || !*there) {
+    add(FindingLevel::kNote, path, "there is no meta store yet", "The next start makes one.");
+    return;
+  }
+  auto kv = io::open_rocksdb(fs_, path);
+  if (!kv) {
+    add(FindingLevel::kDamage, path, kv.error());
+    return;
+  }
+  const SystemClock clock;
+  auto meta = meta::open_local_meta_store(**kv, clock);
+  if (!meta) {
+    add(FindingLevel::kDamage, path, meta.error());
+    return;
+  }
+  const auto shards = (*meta)->get(runtime::kShardsKey);
+  if (shards && *shards) {
+    std::uint32_t count = 0;
+    const std::string& text = (*shards)->value;
+    static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), count));
+    if (count > 0) shards_ = count;
+  }
+  decode_records(**meta);
+}
+
+void Examiner::decode_records(meta::MetaStore& meta) {
+  std::size_t topics = 0;
+  std::size_t groups = 0;
+  bool good = true;
+  const auto each = [&](std::string_view prefix, auto&& decode) {
+    const auto read = meta.get_with_prefix(prefix);
+    if (!read) {
+      good = false;
+      add(FindingLevel::kDamage, std::string(prefix), read.error());
+      return;
+    }
+    for (const meta::Entry& entry : read->entries) {
+      const Result<void> done = decode(entry.value);
+      if (done) continue;
+      good = false;
+      add(FindingLevel::kDamage, entry.key, done.error().detail, std::string(kRestore));
+    }
+  };
+  each(runtime::kTopicsPrefix, [&](const std::string& record) -> Result<void> {
+    const auto topic = runtime::decode_topic(record);
+    if (!topic) return fail(topic);
+    ++topics;
+    for (std::size_t i = 0; i < topic->partitions.size(); ++i) {
+      names_[topic->partitions[i]] = fmt::format("{}/{}", topic->name, i);
+    }
+    for (std::size_t i = 0; i < topic->dead_letters.size(); ++i) {
+      names_[topic->dead_letters[i]] = fmt::format("{}_DLQ/{}", topic->name, i);
+    }
+    return {};
+  });
+  each(runtime::kGroupsPrefix, [&](const std::string& record) -> Result<void> {
+    const auto group = runtime::decode_group(record);
+    if (!group) return fail(group);
+    ++groups;
+    return {};
+  });
+  each(runtime::kLanesPrefix, [&](const std::string& record) -> Result<void> {
+    const auto lane = runtime::decode_lane(record);
+    return lane ? Result<void>() : fail(lane);
+  });
+  meta_read_ = good;
+  if (good) {
+    add(FindingLevel::kFine, data_->meta_path(),
+        fmt::format("{} topics, {} groups", topics, groups));
+  }
+}
+
+void Examiner::examine_offsets() {
+  const std::string path = data_->offsets_path();
+  const auto there = fs_.exists(path);
+  if (!there || !*there) return;  // elsewhere by `offset.path`, or not made yet
+  auto kv = io::open_rocksdb(fs_, path);
+  if (!kv) {
+    add(FindingLevel::kDamage, path, kv.error());
+    return;
+  }
+  std::size_t records = 0;
+  const auto done = (*kv)->scan("", "", [&](std::string_view, std::string_view) {
+    ++records;
+    return true;
+  });
+  if (!done) {
+    add(FindingLevel::kDamage, path, done.error());
+    return;
+  }
+  add(FindingLevel::kFine, path, fmt::format("{} records", records));
+}
+
+Examination Examiner::run() {
+  if (open()) {
+    examine_token();
+    examine_meta();
+    examine_offsets();
+    examine_shards();
+    examine_partitions();
+  }
+  return std::move(out_);
+}
+
+std::string_view finding_level_name(FindingLevel level) {
+  switch (level) {
+    case FindingLevel::kFine:
+      return "ok";
+    case FindingLevel::kNote:
+      return "note";
+    case FindingLevel::kProblem:
+      return "problem";
+    case FindingLevel::kDamage:
+      return "damage";
+  }
+  return "ok";
+}
+
+FindingLevel Examination::worst() const {
+  FindingLevel level = FindingLevel::kFine;
+  for (const Finding& finding : findings) level = std::max(level, finding.level);
+  return level;
+}
+
+Examination examine_data_directory(io::FileSystem& fs, const std::string& path) {
+  return Examiner(fs, path).run();
+}
+
+}  // namespace ackline::cli

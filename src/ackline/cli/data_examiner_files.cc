@@ -1,0 +1,186 @@
+// Checkpoints, journals and partition files.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <set>
+
+#include "ackline/base/bytes.h"
+#include "ackline/cli/data_examiner.h"
+#include "ackline/io/checkpoint/checkpoint.h"
+#include "ackline/log/local/doctor.h"
+#include "ackline/runtime/shard_checkpoint.h"
+
+namespace ackline::cli {
+namespace {
+
+// "2-0": shard 0 of 2.
+std::optional<ShardPlace> shard_place(const std::string& journal, const std::string& name) {
+  ShardPlace place;
+  place.path = io::join(journal, name);
+  const char* end = name.data() + name.size();
+  const auto count = std::from_chars(name.data(), end, place.count);
+  if (count.ec != std::errc() || count.ptr == end || *count.ptr != '-') return std::nullopt;
+  const auto index = std::from_chars(count.ptr + 1, end, place.index);
+  if (index.ec != std::errc() || index.ptr != end) return std::nullopt;
+  return place;
+}
+
+}  // namespace
+
+void Examiner::examine_shards() {
+  const std::string journal = io::join(path_, state::kJournalName);
+  const auto names = fs_.list(journal);
+  if (!names) {
+    if (names.error().code != ErrorCode::kNotFound) {
+      add(FindingLevel::kProblem, journal, names.error());
+    }
+    return;
+  }
+  std::set<std::uint32_t> seen;
+  for (const std::string& name : *names) {
+    const auto place = shard_place(journal, name);
+    if (!place) continue;
+    if (shards_ && place->count != *shards_) {
+      add(FindingLevel::kNote, place->path, "left over from another number of shards",
+          "The next start takes care of it.");
+      continue;
+    }
+    seen.insert(place->index);
+    io::RecoverOptions options;
+    options.shard = ShardIndex(place->index);
+    examine_checkpoint(*place, options);
+    examine_journal(*place, options);
+  }
+  for (std::uint32_t i = 0; shards_ && i < *shards_ && !names_.empty(); ++i) {
+    if (seen.contains(i)) continue;
+    add(FindingLevel::kDamage, fmt::format("{}/{}-{}", journal, *shards_, i),
+        "the journal of this shard is missing", std::string(kRestore));
+  }
+}
+
+void Examiner::examine_checkpoint(const ShardPlace& place, io::RecoverOptions& options) {
+  auto checkpoint = io::read_checkpoint(fs_, place.path, runtime::kSectionVersion);
+  if (!checkpoint) {
+    add(FindingLevel::kDamage, place.path, checkpoint.error());
+    return;
+  }
+  if (!*checkpoint) {
+    add(FindingLevel::kNote, place.path, "there is no checkpoint yet: all is in the journal");
+    return;
+  }
+  const io::Checkpoint& found = **checkpoint;
+  options.lowest_needed = found.info.journal_lowest;
+  options.synced_at_least = found.info.journal_synced;
+  for (const io::DamagedSection& damaged : found.damaged) {
+    add(FindingLevel::kDamage, name_of(damaged.partition), damaged.detail,
+        "The partition is quarantined at the next start; restore it from a backup.");
+  }
+  if (found.unnamed_damage) {
+    add(FindingLevel::kDamage, found.file, "sections are lost and cannot be named",
+        std::string(kRestore));
+  }
+  if (found.repaired > 0) {
+    add(FindingLevel::kNote, found.file, "a damaged header or index was made good from its copy");
+  }
+  for (const io::CheckpointSection& section : found.sections) {
+    if (section.partition == PartitionNumber{0}) continue;
+    ByteReader in(as_bytes(section.body));
+    const bool quarantined = in.u8() == runtime::kSectionQuarantined;
+    const std::string first(in.blob());
+    const std::string second(in.blob());
+    if (!in.ok() || !in.empty()) {
+      add(FindingLevel::kDamage, name_of(section.partition), "its checkpoint section is unreadable",
+          std::string(kRestore));
+    } else if (quarantined) {
+      add(FindingLevel::kDamage, name_of(section.partition), "it is quarantined: " + first,
+          "The other partitions go on; restore this one from a backup, or delete its topic.");
+    } else {
+      sections_[section.partition] = first;
+    }
+  }
+  add(FindingLevel::kFine, found.file,
+      fmt::format("checkpoint of {} sections", found.sections.size()));
+}
+
+void Examiner::examine_journal(const ShardPlace& place, const io::RecoverOptions& options) {
+  const auto recovered = io::recover_journal(
+      fs_, place.path, options, [](const io::JournalRecovery&) { return Result<void>(); },
+      [](Lsn, const io::JournalRecord&) { return Result<void>(); });
+  if (!recovered) {
+    add(FindingLevel::kDamage, place.path, recovered.error());
+    return;
+  }
+  for (const io::JournalDamage& damage : recovered->damage) {
+    std::string hit = damage.every_partition ? "every partition of the shard" : "";
+    for (const PartitionNumber number : damage.partitions) {
+      hit += (hit.empty() ? "" : ", ") + name_of(number);
+    }
+    add(FindingLevel::kDamage, place.path,
+        fmt::format("{} (batches {} to {}; hit: {})", damage.detail, damage.first.value(),
+                    damage.last.value(), hit),
+        "Those partitions are quarantined at the next start, the others go on.");
+  }
+  if (recovered->cut_batches > 0) {
+    add(FindingLevel::kNote, place.path,
+        fmt::format("{} batches after a torn one are cut off", recovered->cut_batches),
+        "They were never promised to anybody.");
+  }
+  if (recovered->repaired_headers > 0) {
+    add(FindingLevel::kNote, place.path,
+        fmt::format("{} batches lost a header or trailer but are whole",
+                    recovered->repaired_headers));
+  }
+  add(FindingLevel::kFine, place.path,
+      fmt::format("journal of {} files, {} batches, {} records to replay", recovered->files.size(),
+                  recovered->batches, recovered->records));
+}
+
+void Examiner::examine_partitions() {
+  const auto names = fs_.list(data_->log_path());
+  if (!names) {
+    if (names.error().code != ErrorCode::kNotFound) {
+      add(FindingLevel::kProblem, data_->log_path(), names.error());
+    }
+    return;
+  }
+  for (const std::string& name : *names) {
+    std::uint32_t number = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (read.ec != std::errc() || read.ptr != name.data() + name.size()) {
+      add(FindingLevel::kNote, io::join(data_->log_path(), name), "not a file of Ackline's");
+      continue;
+    }
+    examine_partition(PartitionNumber(number), io::join(data_->log_path(), name));
+  }
+}
+
+void Examiner::examine_partition(PartitionNumber number, const std::string& directory) {
+  if (meta_read_ && !names_.contains(number)) {
+    add(FindingLevel::kNote, directory, "of a topic that was deleted",
+        "It may be removed while no server runs.");
+    return;
+  }
+  const auto section = sections_.find(number);
+  const auto report = log::examine_partition(
+      fs_, directory, number,
+      section == sections_.end() ? std::nullopt : std::optional<std::string_view>(section->second));
+  if (!report) {
+    add(FindingLevel::kProblem, directory, report.error());
+    return;
+  }
+  for (const log::Problem& problem : report->problems) {
+    add(problem.severity == log::Severity::kDamage ? FindingLevel::kDamage : FindingLevel::kNote,
+        fmt::format("{} at {}", problem.file, problem.position), problem.what, problem.remedy);
+  }
+  if (report->damaged()) return;
+  add(FindingLevel::kFine, name_of(number),
+      fmt::format("{} events in {} segments", report->events, report->segments.size()));
+}
+
+std::string Examiner::name_of(PartitionNumber number) const {
+  const auto found = names_.find(number);
+  return found == names_.end() ? fmt::format("partition number {}", number.value())
+                               : fmt::format("{} (number {})", found->second, number.value());
+}
+
+}  // namespace ackline::cli
