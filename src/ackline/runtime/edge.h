@@ -21,6 +21,8 @@ namespace ackline::runtime {
                                                                const api::Position& position,
                                                                bool strict);
 
+struct SubscribeFacts;
+
 class Edge final : public api::Traffic, public api::Admin {
  public:
   Edge(Node& node, ShardIndex here);
@@ -122,6 +124,8 @@ class Edge final : public api::Traffic, public api::Admin {
   void start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem sum,
                    api::Done<api::LaneItem> done);
   void with_counts(std::vector<LanePtr> lanes, api::Done<std::vector<api::LaneItem>> done);
+  void finish_subscribe(api::SubscribeRequest request, SubscribeFacts facts,
+                        api::Done<api::Subscribed> done);
   void subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
                       api::Done<api::Subscribed> done);
 

@@ -97,6 +97,44 @@ api::EventsAnswer merge(std::vector<ScanPtr> scans, std::uint32_t limit) {
   return answer;
 }
 
+// All partitions of the topic that this shard owns and the query means.
+void scan_shard(ShardUnit& unit, const std::vector<PartitionNumber>& numbers,
+                const api::EventsQuery& query, std::shared_ptr<const event::EventQuery> what,
+                std::uint32_t partitions,
+                std::move_only_function<void(std::vector<ScanPtr>)> answer) {
+  struct All {
+    std::vector<ScanPtr> scans;
+    std::size_t left = 1;
+    std::move_only_function<void(std::vector<ScanPtr>)> answer;
+    void finish() {
+      if (--left == 0) answer(std::move(scans));
+    }
+  };
+  auto all = std::make_shared<All>();
+  all->answer = std::move(answer);
+  for (std::uint32_t i = 0; i < numbers.size(); ++i) {
+    if (query.partition && *query.partition != i) continue;
+    const log::LocalPartition* log = unit.shard->partition(numbers[i]);
+    if (log == nullptr) continue;
+    auto scan = std::make_shared<Scan>();
+    scan->partition = i;
+    scan->number = numbers[i];
+    const auto cursor = query.cursor.find(i);
+    scan->next = cursor == query.cursor.end() ? log->log_start() : cursor->second;
+    scan->next = std::max(scan->next, log->log_start());
+    scan->limit = query.limit;
+    scan->scan_max = std::max<std::uint64_t>(1, kScanMax / partitions);
+    all->scans.push_back(scan);
+    if (scan->next > log->high_watermark()) {
+      scan->end = true;
+      continue;
+    }
+    ++all->left;
+    scan_on(*unit.shard, scan, what, std::make_shared<ScanDone>([all] { all->finish(); }));
+  }
+  all->finish();
+}
+
 }  // namespace
 
 void Edge::events(api::EventsQuery query, api::Done<api::EventsAnswer> done) {
@@ -129,37 +167,7 @@ void Edge::events(api::EventsQuery query, api::Done<api::EventsAnswer> done) {
       node_, executor(),
       [numbers, query, shared, wanted](ShardUnit& unit,
                                        std::move_only_function<void(std::vector<ScanPtr>)> answer) {
-        struct All {
-          std::vector<ScanPtr> scans;
-          std::size_t left = 1;
-          std::move_only_function<void(std::vector<ScanPtr>)> answer;
-          void finish() {
-            if (--left == 0) answer(std::move(scans));
-          }
-        };
-        auto all = std::make_shared<All>();
-        all->answer = std::move(answer);
-        for (std::uint32_t i = 0; i < numbers.size(); ++i) {
-          if (query.partition && *query.partition != i) continue;
-          const log::LocalPartition* log = unit.shard->partition(numbers[i]);
-          if (log == nullptr) continue;
-          auto scan = std::make_shared<Scan>();
-          scan->partition = i;
-          scan->number = numbers[i];
-          const auto cursor = query.cursor.find(i);
-          scan->next = cursor == query.cursor.end() ? log->log_start() : cursor->second;
-          scan->next = std::max(scan->next, log->log_start());
-          scan->limit = query.limit;
-          scan->scan_max = std::max<std::uint64_t>(1, kScanMax / wanted);
-          all->scans.push_back(scan);
-          if (scan->next > log->high_watermark()) {
-            scan->end = true;
-            continue;
-          }
-          ++all->left;
-          scan_on(*unit.shard, scan, shared, std::make_shared<ScanDone>([all] { all->finish(); }));
-        }
-        all->finish();
+        scan_shard(unit, numbers, query, shared, wanted, std::move(answer));
       },
       [limit = query.limit,
        done = std::move(done)](std::vector<std::vector<ScanPtr>> parts) mutable {

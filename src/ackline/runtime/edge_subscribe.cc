@@ -47,25 +47,6 @@ void Edge::subscribe(api::SubscribeRequest request, api::Done<api::Subscribed> d
 
 void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
                           api::Done<api::Subscribed> done) {
-  const auto finish = [this](api::SubscribeRequest what, SubscribeFacts facts,
-                             api::Done<api::Subscribed> answer) {
-    auto out = std::make_shared<SubscribeOutcome>();
-    auto planner =
-        plan_subscribe(node_.options(), what, std::move(facts), executor().clock().wall(), out);
-    change<SubscribeOutcome>(out, std::move(planner),
-                             [this, what = std::move(what), answer = std::move(answer)](
-                                 Result<SubscribeOutcome> outcome) mutable {
-                               if (!outcome) {
-                                 answer(fail(outcome));
-                               } else if (outcome->needs_start) {
-                                 // The group went away between the look and the change: once more,
-                                 // now with a start.
-                                 subscribe(std::move(what), std::move(answer));
-                               } else {
-                                 answer(std::move(outcome->answer));
-                               }
-                             });
-  };
   auto name = group_of(request, catalog());
   if (!name) {
     answer_later<api::Subscribed>(std::move(done), fail(name));
@@ -75,7 +56,7 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
   if (!present) {
     api::Position start = request.start.value_or(default_start(request));
     resolve(topic, std::move(start), false,
-            [topic, finish, request = std::move(request),
+            [this, topic, request = std::move(request),
              done = std::move(done)](Result<std::map<std::uint32_t, Offset>> offsets) mutable {
               if (!offsets) {
                 done(fail(offsets));
@@ -87,7 +68,7 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
               for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
                 facts.start.try_emplace(i, Offset{0});
               }
-              finish(std::move(request), std::move(facts), std::move(done));
+              finish_subscribe(std::move(request), std::move(facts), std::move(done));
             });
     return;
   }
@@ -111,15 +92,35 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
         }
         answer(facts);
       },
-      [finish, request = std::move(request),
+      [this, request = std::move(request),
        done = std::move(done)](const std::vector<GroupFacts>& parts) mutable {
         SubscribeFacts facts;
         for (const GroupFacts& part : parts) {
           facts.others_live = facts.others_live || part.others_live;
           facts.in_flight += part.in_flight;
         }
-        finish(std::move(request), std::move(facts), std::move(done));
+        finish_subscribe(std::move(request), std::move(facts), std::move(done));
       });
+}
+
+void Edge::finish_subscribe(api::SubscribeRequest request, SubscribeFacts facts,
+                            api::Done<api::Subscribed> done) {
+  auto out = std::make_shared<SubscribeOutcome>();
+  auto planner =
+      plan_subscribe(node_.options(), request, std::move(facts), executor().clock().wall(), out);
+  change<SubscribeOutcome>(out, std::move(planner),
+                           [this, request = std::move(request),
+                            done = std::move(done)](Result<SubscribeOutcome> outcome) mutable {
+                             if (!outcome) {
+                               done(fail(outcome));
+                             } else if (outcome->needs_start) {
+                               // The group went away between the look and the change: once more,
+                               // now with a start.
+                               subscribe(std::move(request), std::move(done));
+                             } else {
+                               done(std::move(outcome->answer));
+                             }
+                           });
 }
 
 void Edge::unsubscribe(std::string client_id, std::optional<std::string> topic,

@@ -278,6 +278,13 @@ void Node::resume_lanes() {
         }
       });
     } else if (lane->state == LaneState::kRunning) {
+      for (auto& unit : units_) {
+        run_on(unit->executor,
+               [at = unit.get(),
+                lane] {  // The rate of a lane is not in its records: it is told again.
+                 static_cast<void>(at->shard->start_lane(*lane));
+               });
+      }
       finish_lane(lane->number);
     }
   }
@@ -293,21 +300,11 @@ void Node::start_lane_parts(LanePtr lane, std::move_only_function<void(Result<La
       *this, control_executor(),
       [lane](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
         auto part = std::make_shared<Part>();
-        const TopicPtr topic = unit.shard->catalog().topic(lane->topic);
-        if (topic) {
-          for (const auto& [index, sources] : lane->sources) {
-            const PartitionNumber number = topic->partitions[index];
-            if (!unit.shard->owns(number)) continue;
-            delivery::LanePart wanted{lane->number, lane->group_number, number, sources,
-                                      lane->rate_per_second};
-            auto report = unit.shard->dispatcher().start_lane(std::move(wanted), unit.shard->now());
-            if (!report) {
-              part->error = report.error();
-              continue;
-            }
-            part->taken.matched += report->matched;
-            part->taken.taken += report->taken;
-          }
+        auto taken = unit.shard->start_lane(*lane);
+        if (taken) {
+          part->taken = *taken;
+        } else {
+          part->error = taken.error();
         }
         unit.shard->after_sync([part, answer = std::move(answer)](const Error* error) mutable {
           if (error != nullptr) part->error = *error;

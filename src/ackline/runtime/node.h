@@ -136,6 +136,10 @@ class Node {
   void make_units();
   [[nodiscard]] Result<void> recover();
   [[nodiscard]] Result<void> recover_from(std::uint32_t old_count);
+  struct OldShard;
+  [[nodiscard]] Result<void> replay_journal(OldShard& old, std::uint32_t index, bool changed,
+                                            std::uint64_t& skipped);
+  [[nodiscard]] Result<void> move_layout(const std::vector<OldShard>& old);
   [[nodiscard]] std::string shard_path(std::uint32_t count, std::uint32_t index) const;
   void broadcast(std::shared_ptr<const Delta> delta, Task adopted);
   void finish_lane(ProgressNumber lane);

@@ -10,12 +10,6 @@
 namespace ackline::runtime {
 namespace {
 
-struct OldShard {
-  std::string path;
-  std::optional<io::Checkpoint> checkpoint;
-  io::JournalRecovery recovered;
-};
-
 Result<std::optional<std::string>> get_text(meta::MetaStore& meta, std::string_view key) {
   auto entry = meta.get(key);
   if (!entry) return fail(entry);
@@ -24,6 +18,13 @@ Result<std::optional<std::string>> get_text(meta::MetaStore& meta, std::string_v
 }
 
 }  // namespace
+
+// One shard of the layout that was.
+struct Node::OldShard {
+  std::string path;
+  std::optional<io::Checkpoint> checkpoint;
+  io::JournalRecovery recovered;
+};
 
 Result<std::unique_ptr<Node>> Node::boot(NodeOptions options, NodeDependencies dependencies) {
   std::unique_ptr<Node> node(new Node(std::move(options), std::move(dependencies)));
@@ -88,63 +89,71 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
       return done;
     }
   }
-  const std::uint32_t known = control_->numbers().partition;
   std::uint64_t skipped = 0;
   for (std::uint32_t i = 0; i < old_count; ++i) {
-    io::RecoverOptions options;
-    options.shard = ShardIndex(i);
-    if (old[i].checkpoint) {
-      options.lowest_needed = old[i].checkpoint->info.journal_lowest;
-      options.synced_at_least = old[i].checkpoint->info.journal_synced;
-    }
-    const auto begin = [this](const io::JournalRecovery& found) -> Result<void> {
-      for (const io::JournalDamage& damage : found.damage) {
-        for (auto& unit : units_) {
-          if (damage.every_partition) {
-            unit->shard->quarantine_all(damage.detail);
-          }
-          for (const PartitionNumber number : damage.partitions) {
-            unit->shard->quarantine(number, damage.detail);
-          }
-        }
-      }
-      return {};
-    };
-    const auto visit = [&](Lsn lsn, const io::JournalRecord& record) -> Result<void> {
-      if (record.partition == PartitionNumber{0}) {
-        for (auto& unit : units_) {
-          if (!changed && unit->shard.get() != units_[i]->shard.get()) continue;
-          if (auto done = unit->shard->replay_shard_record(record); !done) return done;
-        }
-        return {};
-      }
-      for (auto& unit : units_) {
-        if (unit->shard->owns(record.partition)) return unit->shard->replay(lsn, record);
-      }
-      if (record.partition.value() < known) {
-        ++skipped;  // of a topic that was deleted
-        return {};
-      }
-      return fail(ErrorCode::kCorrupt,
-                  fmt::format("the journal names partition number {}, which meta does not know",
-                              record.partition.value()),
-                  "The meta store is older than the journal: restore both from one backup.");
-    };
-    auto recovered = io::recover_journal(deps_.fs, old[i].path, options, begin, visit);
-    if (!recovered) return fail(recovered);
-    old[i].recovered = std::move(*recovered);
+    if (auto done = replay_journal(old[i], i, changed, skipped); !done) return done;
   }
   std::uint64_t records = 0;
   for (const OldShard& one : old) records += one.recovered.records;
   log_info(
       "recovered",
       {{"shards", old_count}, {"records", records}, {"skipped", skipped}, {"clean", was_clean_}});
-  if (!changed) {
-    for (std::uint32_t i = 0; i < old_count; ++i) {
-      if (auto done = units_[i]->shard->start_journal(old[i].recovered); !done) return done;
+  if (changed) return move_layout(old);
+  for (std::uint32_t i = 0; i < old_count; ++i) {
+    if (auto done = units_[i]->shard->start_journal(old[i].recovered); !done) return done;
+  }
+  return {};
+}
+
+// Records of one journal go to the shards that own their partitions now.
+Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, bool changed,
+                                  std::uint64_t& skipped) {
+  const std::uint32_t known = control_->numbers().partition;
+  io::RecoverOptions options;
+  options.shard = ShardIndex(index);
+  if (old.checkpoint) {
+    options.lowest_needed = old.checkpoint->info.journal_lowest;
+    options.synced_at_least = old.checkpoint->info.journal_synced;
+  }
+  const auto begin = [this](const io::JournalRecovery& found) -> Result<void> {
+    for (const io::JournalDamage& damage : found.damage) {
+      for (auto& unit : units_) {
+        if (damage.every_partition) unit->shard->quarantine_all(damage.detail);
+        for (const PartitionNumber number : damage.partitions) {
+          unit->shard->quarantine(number, damage.detail);
+        }
+      }
     }
     return {};
-  }
+  };
+  const auto visit = [&](Lsn lsn, const io::JournalRecord& record) -> Result<void> {
+    if (record.partition == PartitionNumber{0}) {
+      for (auto& unit : units_) {
+        if (!changed && unit.get() != units_[index].get()) continue;
+        if (auto done = unit->shard->replay_shard_record(record); !done) return done;
+      }
+      return {};
+    }
+    for (auto& unit : units_) {
+      if (unit->shard->owns(record.partition)) return unit->shard->replay(lsn, record);
+    }
+    if (record.partition.value() < known) {
+      ++skipped;  // of a topic that was deleted
+      return {};
+    }
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("the journal names partition number {}, which meta does not know",
+                            record.partition.value()),
+                "The meta store is older than the journal: restore both from one backup.");
+  };
+  auto recovered = io::recover_journal(deps_.fs, old.path, options, begin, visit);
+  if (!recovered) return fail(recovered);
+  old.recovered = std::move(*recovered);
+  return {};
+}
+
+// Everything is checkpointed in the new layout before the old one goes (J11).
+Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
     const std::string path = shard_path(shard_count(), i);
     if (auto done = deps_.fs.remove_all(path); !done) return done;
@@ -161,7 +170,7 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
   for (const OldShard& one : old) {
     if (auto done = io::remove_journal(deps_.fs, one.path); !done) return done;
   }
-  log_info("the number of shards was changed", {{"from", old_count}, {"to", shard_count()}});
+  log_info("the number of shards was changed", {{"from", old.size()}, {"to", shard_count()}});
   return {};
 }
 

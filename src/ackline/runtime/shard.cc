@@ -12,7 +12,7 @@ namespace ackline::runtime {
 namespace {
 
 constexpr std::uint32_t kPumpBudget = 2048;  // events offered in one turn
-constexpr std::int64_t kAliveMs = 1000;      // alive marks while timers are armed (invariant 15)
+constexpr std::int64_t kExportMs = 1000;     // how far the OffsetStore may be behind
 constexpr std::int64_t kRetryMs = 100;       // a batch that could not be written
 constexpr std::int64_t kStallMs = 1000;      // a timer this late means that we stood still
 
@@ -25,7 +25,6 @@ Shard::Shard(ShardOptions options, ShardDependencies dependencies)
                                                        Random(options_.random_seed));
   publish_seconds_ = deps_.metrics.histogram(metric::kPublishDuration);
   fsync_seconds_ = deps_.metrics.histogram(metric::kLogFsyncDuration);
-  boot_at_ = now();
 }
 
 Shard::~Shard() = default;
@@ -44,63 +43,6 @@ bool Shard::owns(PartitionNumber partition) const {
 
 void Shard::journal(state::RecordType type, PartitionNumber partition, ByteView body) {
   journal_->append(static_cast<std::uint8_t>(type), partition, body);
-}
-
-delivery::ReadStatus Shard::read(delivery::ProgressKey key, Offset from, std::uint32_t max_events,
-                                 std::uint32_t max_bytes, log::ReadBatch& out) {
-  const auto found = partitions_.find(key.partition);
-  if (found == partitions_.end()) return delivery::ReadStatus::kFailed;
-  log::LocalPartition& log = *found->second.log;
-  auto batch = log.read(from, {.max_events = max_events, .max_bytes = max_bytes});
-  if (batch) {
-    out = std::move(*batch);
-    return delivery::ReadStatus::kReady;
-  }
-  if (batch.error().code != ErrorCode::kTimeout) {
-    if (log.damage() && !found->second.damaged) quarantine(key.partition, log.damage()->detail);
-    return delivery::ReadStatus::kFailed;
-  }
-  read_cold(key.partition, from, [this, key, from, max_events, max_bytes] {
-    log::LocalPartition* warm = partition(key.partition);
-    if (warm == nullptr) return true;
-    auto again = warm->read(from, {.max_events = max_events, .max_bytes = max_bytes});
-    if (!again && again.error().code == ErrorCode::kTimeout) return false;
-    dispatcher_->on_read(key, from, std::move(again), now());
-    schedule_turn();
-    return true;
-  });
-  return delivery::ReadStatus::kPending;
-}
-
-void Shard::read_cold(PartitionNumber number, Offset at, std::move_only_function<bool()> attempt) {
-  run_read(
-      number, [this, number, at] { return partitions_.at(number).log->read_job(at); },
-      std::move(attempt));
-}
-
-void Shard::read_cold_time(PartitionNumber number, WallMs at,
-                           std::move_only_function<bool()> attempt) {
-  run_read(
-      number, [this, number, at] { return partitions_.at(number).log->time_job(at); },
-      std::move(attempt));
-}
-
-void Shard::run_read(PartitionNumber number, std::function<std::unique_ptr<log::ReadJob>()> job,
-                     std::move_only_function<bool()> attempt) {
-  if (attempt() || partition(number) == nullptr) return;
-  auto reading = std::make_shared<std::unique_ptr<log::ReadJob>>(job());
-  // Reads of one partition share a lane: the second of two readers then finds the chunk in the
-  // cache.
-  const std::uint32_t lane = 1000 + number.value() % 64;
-  deps_.storage.run(
-      lane, [reading] { (*reading)->run(); }, deps_.executor,
-      [this, reading, number, job = std::move(job), attempt = std::move(attempt)]() mutable {
-        if (log::LocalPartition* log = partition(number)) {
-          // The error, if there was one, comes again from the log when it is asked.
-          static_cast<void>(log->absorb(std::move(*reading)));
-        }
-        run_read(number, std::move(job), std::move(attempt));
-      });
 }
 
 void Shard::deliver(delivery::Offer offer) {
@@ -292,7 +234,7 @@ void Shard::release_written() {
   for (auto& release : releases) release(nullptr);
   // Everything may be on disk already (an empty batch): nothing would call on_synced then.
   if (journal_->synced() >= lsn) on_synced(journal_->synced());
-  if (!due_.exports) due_.exports = now().plus(kAliveMs);
+  if (!due_.exports) due_.exports = now().plus(kExportMs);
   if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
   const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
   if (journal_->journaled_bytes() >= journaled_floor_ + most) due_.checkpoint = now();
@@ -352,9 +294,7 @@ void Shard::arm() {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   };
   const auto due = write_error_ ? std::nullopt : dispatcher_->next_due();
-  if (due && !due_.alive) due_.alive = now().plus(kAliveMs);
   consider(due);
-  consider(due_.alive);
   consider(due_.exports);
   consider(due_.checkpoint);
   consider(due_.retention);
@@ -371,16 +311,6 @@ void Shard::fire() {
   timer_ = 0;
   timer_at_.reset();
   const MonoMs at = now();
-  if (due_.alive && *due_.alive <= at) {
-    due_.alive.reset();
-    scratch_.clear();
-    state::AliveRecord{MonoMs(at.value() - boot_at_.value()), wall()}.encode(scratch_);
-    // Best effort by design: a missing mark only makes the remaining time less exact.
-    if (!write_error_ && journal_->open_is_empty()) {
-      static_cast<void>(journal_->write_alive(static_cast<std::uint8_t>(state::RecordType::kAlive),
-                                              as_bytes(scratch_)));
-    }
-  }
   if (due_.exports && *due_.exports <= at) {
     due_.exports.reset();
     export_offsets();
@@ -395,74 +325,6 @@ void Shard::fire() {
   }
   // The turn looks at the dispatcher's timers and tries an open batch again, after the input that
   // is queued already.
-  schedule_turn();
-}
-
-// --- clients
-// ----------------------------------------------------------------------------------------------------------------
-
-void Shard::settle(const delivery::SettleRequest& request, SettleDone done) {
-  const Error* trouble = journal_->poison();
-  if (trouble == nullptr && write_error_) trouble = &*write_error_;
-  if (trouble != nullptr) {
-    done(std::unexpected(*trouble));
-    return;
-  }
-  auto answer = dispatcher_->settle(request, now());
-  if (answer && answer->pending) {
-    const GroupPtr group = catalog_.group(request.id.progress);
-    const LanePtr lane = catalog_.lane(request.id.progress);
-    const std::string& topic = group ? group->topic : lane->topic;
-    const TopicPtr of = catalog_.topic(topic);
-    const PartitionNumber partition = of->partitions[request.id.partition.value()];
-    rejects_[{{request.id.progress, partition}, request.id.slot, request.id.offset}] =
-        std::move(done);
-    schedule_turn();
-    return;
-  }
-  if (!answer) {
-    done(std::move(answer));
-    return;
-  }
-  auto& waiting = options_.ack_sync ? turn_after_sync_ : written_;
-  waiting.push_back([answer = *answer, done = std::move(done)](const Error* error) mutable {
-    if (error != nullptr) {
-      done(std::unexpected(*error));
-    } else {
-      done(answer);
-    }
-  });
-  schedule_turn();
-}
-
-void Shard::set_window(ClientNumber client, std::uint32_t events, std::uint64_t bytes) {
-  dispatcher_->set_window(client, events, bytes);
-  schedule_turn();
-}
-
-void Shard::set_demand(ClientNumber client, std::uint32_t events) {
-  dispatcher_->set_demand(client, events);
-  if (events > 0) schedule_turn();
-}
-
-void Shard::connected(ClientNumber client) {
-  dispatcher_->connected(client, now());
-  schedule_turn();
-}
-
-void Shard::disconnected(ClientNumber client) {
-  dispatcher_->disconnected(client, now());
-  schedule_turn();
-}
-
-void Shard::withdraw(const delivery::DeliveryId& id) {
-  dispatcher_->withdraw(id, now());
-  schedule_turn();
-}
-
-void Shard::set_draining(bool draining) {
-  draining_ = draining;
-  if (!write_error_) dispatcher_->set_paused(draining);
   schedule_turn();
 }
 

@@ -146,6 +146,8 @@ class Shard final : public delivery::DispatcherPort {
   void after_sync(std::move_only_function<void(const Error*)> done);
   [[nodiscard]] delivery::Dispatcher& dispatcher() { return *dispatcher_; }
   [[nodiscard]] log::LocalPartition* partition(PartitionNumber number);
+  // This shard's part of a redrive. A part that is there already stays as it is.
+  [[nodiscard]] Result<delivery::LanePartReport> start_lane(const Lane& lane);
   // Gives back the space of dead letters that are all purged, from the oldest on.
   void trim_dead_letters(const Topic& topic);
   // Writes what is only in memory to the segment files: for whoever reads the files (the lag
@@ -290,7 +292,11 @@ class Shard final : public delivery::DispatcherPort {
 
   std::vector<QueuedPublish> publishes_;
   std::vector<delivery::DeadLetterRequest> dead_letters_;
-  std::map<RejectKey, SettleDone> rejects_;
+  struct WaitingReject {
+    delivery::SettleStatus status;
+    SettleDone done;
+  };
+  std::map<RejectKey, std::vector<WaitingReject>> rejects_;
   std::vector<delivery::Offer> written_offers_;
   std::deque<SyncOffer> synced_offers_;
   std::vector<delivery::Offer> turn_sync_offers_;
@@ -310,11 +316,10 @@ class Shard final : public delivery::DispatcherPort {
 
   // Deadlines of what is behind the hot path; unset: nothing to do.
   struct Deadlines {
-    std::optional<MonoMs> alive, exports, checkpoint, retention, retry;
+    std::optional<MonoMs> exports, checkpoint, retention, retry;
   } due_;
   Executor::TimerId timer_ = 0;
   std::optional<MonoMs> timer_at_;
-  MonoMs boot_at_;
   std::optional<MonoMs>
       expected_at_;  // when the armed timer should fire: a later turn means a stall
 

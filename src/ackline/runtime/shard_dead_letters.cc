@@ -140,19 +140,38 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
   dispatcher_->dead_lettered(request, std::move(dlq_offset), now());
   const auto waiting = rejects_.find({request.key, request.slot, request.offset});
   if (waiting == rejects_.end()) return;
-  SettleDone answer = std::move(waiting->second);
+  std::vector<WaitingReject> answers = std::move(waiting->second);
   rejects_.erase(waiting);
-  if (!done) {
-    answer(std::unexpected(std::move(why)));
-    return;
-  }
-  written_.push_back([answer = std::move(answer)](const Error* error) mutable {
-    if (error != nullptr) {
-      answer(std::unexpected(*error));
-    } else {
-      answer(delivery::SettleAnswer{delivery::SettleStatus::kRejected, 0, false});
+  for (WaitingReject& one : answers) {
+    if (!done) {
+      one.done(std::unexpected(why));
+      continue;
     }
-  });
+    written_.push_back([one = std::move(one)](const Error* error) mutable {
+      if (error != nullptr) {
+        one.done(std::unexpected(*error));
+      } else {
+        one.done(delivery::SettleAnswer{one.status, 0, false});
+      }
+    });
+  }
+}
+
+Result<delivery::LanePartReport> Shard::start_lane(const Lane& lane) {
+  delivery::LanePartReport sum;
+  const TopicPtr topic = catalog_.topic(lane.topic);
+  if (!topic) return sum;
+  for (const auto& [index, sources] : lane.sources) {
+    const PartitionNumber number = topic->partitions[index];
+    if (!owns(number)) continue;
+    auto report = dispatcher_->start_lane(
+        {lane.number, lane.group_number, number, sources, lane.rate_per_second}, now());
+    if (!report) return fail(report);
+    sum.matched += report->matched;
+    sum.taken += report->taken;
+  }
+  schedule_turn();
+  return sum;
 }
 
 }  // namespace ackline::runtime

@@ -85,7 +85,6 @@ Result<void> Shard::open_partitions(const Catalog& catalog,
                                     const std::vector<io::Checkpoint*>& checkpoints) {
   catalog_ = catalog;
   for (const GroupPtr& group : catalog_.groups({})) add_group(group);
-  for (const SubscriptionPtr& one : catalog_.subscriptions({})) add_subscription(one);
   for (const TopicPtr& topic : catalog_.topics()) {
     for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
       const PartitionIndex index(i);
@@ -198,8 +197,8 @@ void Shard::resume(bool clean) {
     dispatcher_->on_available(number, end);
   }
   for (const GroupPtr& group : catalog_.groups({})) open_group(group);
-  boot_at_ = now();
-  dispatcher_->resume(boot_at_, wall(), clean);
+  for (const SubscriptionPtr& one : catalog_.subscriptions({})) add_subscription(one);
+  dispatcher_->resume(now(), wall(), clean);
   started_ = true;
   due_.retention = now().plus(options_.retention_interval_ms);
   deps_.executor.post([this] { schedule_turn(); });
