@@ -17,8 +17,7 @@
 
 namespace ackline::api {
 
-// --- topics
-// ------------------------------------------------------------------------------------------------------------
+// --- topics -------------------------------------------------------------------------------------
 struct Retention {
   std::optional<std::int64_t> age_ms;
   std::optional<std::uint64_t> bytes;  // per partition
@@ -49,8 +48,7 @@ struct Removed {
   std::string audit_id;
 };
 
-// --- groups, clients
-// ---------------------------------------------------------------------------------------------------
+// --- groups, clients ----------------------------------------------------------------------------
 struct GroupItem {
   std::string topic;
   std::string group;
@@ -115,8 +113,7 @@ struct OffsetItem {
   WallMs written_time;
 };
 
-// --- progress
-// ----------------------------------------------------------------------------------------------------------
+// --- progress -----------------------------------------------------------------------------------
 struct PartitionLag {
   delivery::ProgressReport report;
   Offset log_start;
@@ -193,8 +190,7 @@ struct ReopenAnswer {
   std::string audit_id;  // "" in a dry run
 };
 
-// --- events and dead letters
-// --------------------------------------------------------------------------------------------
+// --- events and dead letters --------------------------------------------------------------------
 struct EventsQuery {
   std::string topic;
   std::optional<std::uint32_t> partition;
@@ -273,8 +269,7 @@ struct Purged {
   std::string audit_id;
 };
 
-// --- the server
-// ---------------------------------------------------------------------------------------------------------
+// --- the server ---------------------------------------------------------------------------------
 struct HealthCheck {
   std::string name;
   bool ok = true;

@@ -124,6 +124,7 @@ TEST(LivePage, ComesFromThisServerOnlyAndRunsNothingElse) {
   EXPECT_EQ(html.header("x-content-type-options"), "nosniff");
   EXPECT_THAT(html.body, HasSubstr("<html lang=\"en\">"));
   EXPECT_THAT(html.body, HasSubstr("name=\"viewport\""));
+  EXPECT_THAT(html.body, HasSubstr("Ackline 0.1.0<"));
   for (const char* path : {"/", "/ui/live.css", "/ui/live.js"}) {
     const std::string text = api.admin_get(path).body;
     EXPECT_GT(text.size(), 200U) << path;

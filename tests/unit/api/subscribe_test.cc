@@ -15,7 +15,8 @@ TEST(Subscribe, WholeRequestReachesTheRuntime) {
   ApiDriver api;
   const Answer answer = api.post(
       kPath,
-      R"({"clientId":"c1","topic":"orders","mode":"CLUSTERING","group":"billing","partitions":[1,0,1],)"
+      R"({"clientId":"c1","topic":"orders","mode":"CLUSTERING","group":"billing",)"
+      R"("partitions":[1,0,1],)"
       R"("start":"earliest","filter":{"exact":{"type":"order.created"}},"ordering":"key",)"
       R"("maxInFlight":1000,"maxInFlightBytes":67108864,"ackTimeoutMs":30000,"maxLeaseMs":600000,)"
       R"("maxAttempts":6,"backoffMs":[1000,2000],"deadLetterExpired":false})");
