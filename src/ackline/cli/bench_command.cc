@@ -193,9 +193,9 @@ void print(Context& context, const Plan& plan, const Measure& in, const Measure&
   }
   context.console.out_line(fmt::format("ackline {}, {} × {}, {}", runtime::version(),
                                        std::thread::hardware_concurrency(), cpu_model(), kernel()));
-  context.console.out_line(fmt::format(
-      "{} connections, batches of {}, {} bytes of data an event; the client runs on {}\n",
-      plan.threads, plan.batch, plan.size_bytes, "this machine and takes its share of it"));
+  context.console.out_line(fmt::format("{} connections, batches of {}, {} bytes of data an event",
+                                       plan.threads, plan.batch, plan.size_bytes));
+  context.console.out_line("the client takes its share of this machine\n");
   Table table({"PHASE", ">EVENTS", ">SECONDS", ">EVENTS/S", ">P50 MS", ">P99 MS"});
   const auto row = [&](std::string name, const Measure& one) {
     table.add({std::move(name), std::to_string(one.events), fmt::format("{:.2f}", one.seconds),
