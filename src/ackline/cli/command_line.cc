@@ -67,11 +67,11 @@ void add_option(CLI::App& app, Slot& slot) {
       slot.option->type_name("LIST")->allow_extra_args(!spec.names.starts_with('-'));
       break;
     case OptionKind::kInteger:
-      slot.option->type_name("N")->expected(1)->check(
+      slot.option->type_name("N")->expected(1)->allow_extra_args(false)->check(
           CLI::Range(spec.min, spec.max, fmt::format("a whole number from {}", spec.min)));
       break;
     default:
-      slot.option->type_name("TEXT")->expected(1);
+      slot.option->type_name("TEXT")->expected(1)->allow_extra_args(false);
       if (!spec.allowed.empty()) {
         slot.option->check(
             CLI::IsMember(std::vector<std::string>(spec.allowed.begin(), spec.allowed.end())));

@@ -76,11 +76,12 @@ void Examiner::examine_checkpoint(const ShardPlace& place, io::RecoverOptions& o
         "The partition is quarantined at the next start; restore it from a backup.");
   }
   if (found.unnamed_damage) {
-    add(FindingLevel::kDamage, found.file, "sections are lost and cannot be named",
-        std::string(kRestore));
+    add(FindingLevel::kDamage, io::join(place.path, found.file),
+        "sections are lost and cannot be named", std::string(kRestore));
   }
   if (found.repaired > 0) {
-    add(FindingLevel::kNote, found.file, "a damaged header or index was made good from its copy");
+    add(FindingLevel::kNote, io::join(place.path, found.file),
+        "a damaged header or index was made good from its copy");
   }
   for (const io::CheckpointSection& section : found.sections) {
     if (section.partition == PartitionNumber{0}) continue;
@@ -98,7 +99,7 @@ void Examiner::examine_checkpoint(const ShardPlace& place, io::RecoverOptions& o
       sections_[section.partition] = first;
     }
   }
-  add(FindingLevel::kFine, found.file,
+  add(FindingLevel::kFine, io::join(place.path, found.file),
       fmt::format("checkpoint of {} sections", found.sections.size()));
 }
 

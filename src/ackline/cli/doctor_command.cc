@@ -99,7 +99,10 @@ Result<ExitCode> doctor(Context& context) {
   const FindingLevel worst = examination.worst();
   print(context, findings, worst);
   if (!context.json) {
-    context.console.out_line(worst >= FindingLevel::kProblem ? "not healthy" : "healthy");
+    std::string_view verdict =
+        examination.in_use ? "in use: its files were not examined" : "healthy";
+    if (worst >= FindingLevel::kProblem) verdict = "not healthy";
+    context.console.out_line(verdict);
   }
   if (worst >= FindingLevel::kProblem) return ExitCode::kFailed;
   return examination.in_use ? ExitCode::kUnavailable : ExitCode::kOk;

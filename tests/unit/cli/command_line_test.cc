@@ -76,6 +76,20 @@ TEST_F(CommandLineTest, ListsAreSplitAtCommas) {
   EXPECT_FALSE(parsed.args.has("max"));
 }
 
+TEST_F(CommandLineTest, PositionalsTakeOneWordEach) {
+  const ParsedCommand group = parse({"group", "describe", "orders", "billing"});
+  ASSERT_NE(group.command, nullptr) << group.message;
+  EXPECT_EQ(group.args.text("topic"), "orders");
+  EXPECT_EQ(group.args.text("group"), "billing");
+  const ParsedCommand publish = parse({"publish", "orders", "-", "--key", "k"});
+  ASSERT_NE(publish.command, nullptr) << publish.message;
+  EXPECT_EQ(publish.args.text("file"), "-");
+  const ParsedCommand ack = parse({"ack", "--client", "c1", "d-1", "d-2"});
+  ASSERT_NE(ack.command, nullptr) << ack.message;
+  EXPECT_THAT(ack.args.all("delivery"), ElementsAre("d-1", "d-2"));
+  EXPECT_EQ(parse({"topic", "describe", "a", "b"}).exit, ExitCode::kUsage);
+}
+
 TEST_F(CommandLineTest, GlobalOptionsStandBeforeOrBehindTheCommand) {
   for (const auto& words :
        std::vector<std::vector<std::string>>{{"--output", "json", "--server", "http://h:1", "lag"},
