@@ -1,0 +1,272 @@
+#include "tests/simulation/checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ackline::sim {
+
+void Checker::fail(const std::string& rule, const std::string& story) {
+  if (!broken_) broken_ = fmt::format("[t={}] {}: {}", now_, rule, story);
+}
+
+// --- topics and events
+
+Checker::Topic& Checker::topic_of(const std::string& name) {
+  const auto found = current_topic_.find(name);
+  if (found != current_topic_.end()) return topics_[found->second];
+  current_topic_[name] = topics_.size();
+  topics_.push_back({});
+  topics_.back().name = name;
+  return topics_.back();
+}
+
+void Checker::topic_made(const std::string& topic) {
+  static_cast<void>(topic_of(topic));
+}
+
+void Checker::topic_deleting(const std::string& topic) {
+  topic_of(topic).deleting = true;
+}
+
+void Checker::topic_deleted(const std::string& topic) {
+  topic_of(topic).gone_at = now_;
+  current_topic_.erase(topic);
+  recently_gone_[topic] = now_;
+  drop_groups_of(topic);
+  std::erase_if(entry_of_key_, [&](const auto& one) {
+    return one.second.starts_with(topic + "_DLQ:");
+  });
+  std::erase_if(key_of_entry_, [&](const auto& one) {
+    return one.first.starts_with(topic + "_DLQ:");
+  });
+  purged_.erase(topic);
+}
+
+void Checker::publishing(const EventFacts& event) {
+  Topic& topic = topic_of(event.topic);
+  Event& made = events_[event.number];
+  made.facts = event;
+  made.incarnation = static_cast<std::size_t>(&topic - topics_.data());
+}
+
+void Checker::published(std::uint64_t number, const std::string& error, bool certain_refusal,
+                        std::uint32_t partition, std::int64_t offset) {
+  Event& event = events_.at(number);
+  event.answered = now_;
+  if (!error.empty()) {
+    event.fate = certain_refusal ? Fate::kRefused : Fate::kUnknown;
+    if (event.place && certain_refusal) {
+      fail("a refused publish must not be kept", fmt::format("event {}: {}", number, error));
+    }
+    return;
+  }
+  ++accepted_;
+  event.fate = Fate::kAccepted;
+  Topic& topic = topics_[event.incarnation];
+  if (!bind(topic, partition, offset, event, "publish answered")) return;
+  Log& log = topic.logs[partition];
+  log.accepted_end = std::max(log.accepted_end, offset + 1);
+}
+
+// Invariants 9 and 10: one event, one place; a place that was told or seen never holds another.
+bool Checker::bind(Topic& topic, std::uint32_t partition, std::int64_t offset, Event& event,
+                   const std::string& how) {
+  ++checks_;
+  Log& log = topic.logs[partition];
+  const auto [at, fresh] = log.events.try_emplace(offset, event.facts.number);
+  if (at->second != event.facts.number) {
+    fail("an offset is given once (10)",
+         fmt::format("{}: {}/{} offset {} holds event {} and held event {}", how, topic.name,
+                     partition, offset, event.facts.number, at->second));
+    return false;
+  }
+  const auto place = std::pair(partition, offset);
+  if (event.place && *event.place != place) {
+    fail("an event is kept once",
+         fmt::format("{}: event {} at {}/{} and at {}/{}", how, event.facts.number,
+                     event.place->first, event.place->second, partition, offset));
+    return false;
+  }
+  if (event.fate == Fate::kRefused) {
+    fail("a refused publish must not be kept", fmt::format("{}: event {}", how,
+                                                           event.facts.number));
+    return false;
+  }
+  if (&topics_[event.incarnation] != &topic) {
+    fail("no phantom", fmt::format("{}: event {} of an earlier incarnation of {}", how,
+                                   event.facts.number, topic.name));
+    return false;
+  }
+  event.place = place;
+  if (fresh && !event.facts.key.empty()) log.keys[event.facts.key].insert(offset);
+  return true;
+}
+
+// --- groups and clients
+
+Checker::Group* Checker::group_of(const std::string& topic, const std::string& group) {
+  const auto found = current_group_.find({topic, group});
+  return found == current_group_.end() ? nullptr : &groups_[found->second];
+}
+
+bool Checker::group_exists(const std::string& topic, const std::string& group) const {
+  return current_group_.contains({topic, group});
+}
+
+void Checker::drop_group(const std::string& topic, const std::string& group) {
+  current_group_.erase({topic, group});
+  recently_gone_[topic + "/" + group] = now_;
+}
+
+void Checker::drop_groups_of(const std::string& topic) {
+  for (auto at = current_group_.begin(); at != current_group_.end();) {
+    at = at->first.first == topic ? current_group_.erase(at) : std::next(at);
+  }
+}
+
+void Checker::subscribing(const GroupFacts& facts) {
+  if (group_of(facts.topic, facts.name) != nullptr) return;
+  current_group_[{facts.topic, facts.name}] = groups_.size();
+  groups_.push_back({});
+  Group& group = groups_.back();
+  group.facts = facts;
+  group.born = now_;
+  Topic& topic = topic_of(facts.topic);
+  group.incarnation = static_cast<std::size_t>(&topic - topics_.data());
+}
+
+void Checker::subscribed(const GroupFacts& facts, const std::string& client, Ms invoked,
+                         bool created, const std::map<std::uint32_t, std::int64_t>& start) {
+  clients_[client];
+  Group* group = group_of(facts.topic, facts.name);
+  if (group == nullptr) return;  // the topic was deleted meanwhile
+  ++checks_;
+  if (created && group->start_known && group->born < invoked && !group->ending) {
+    fail("a group lives until it is removed (31)",
+         fmt::format("{}/{} was made anew", facts.topic, facts.name));
+  }
+  if (created && group->ending) {
+    // What was before ended with its last client.
+    drop_group(facts.topic, facts.name);
+    subscribing(facts);
+    group = group_of(facts.topic, facts.name);
+  }
+  for (const auto& [partition, offset] : start) {
+    Part& part = group->parts[partition];
+    if (!group->start_known) {
+      part.start = offset;
+      part.frontier = offset - 1;
+    } else if (part.generation == 1 && part.reopened_at < 0 && part.start != offset) {
+      fail("a start is resolved once (4)",
+           fmt::format("{}/{} partition {}: {} and now {}", facts.topic, facts.name, partition,
+                       part.start, offset));
+    }
+  }
+  group->start_known = true;
+  group->ending = false;
+}
+
+void Checker::unsubscribing(const std::string& client, const std::string& topic,
+                            const std::string& name) {
+  if (Group* group = group_of(topic, name); group != nullptr) {
+    ++group->disruptions;
+    group->ending = group->ending || group->facts.broadcast;
+    for (auto& [index, part] : group->parts) {
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) offer.over = offer.over || offer.client == client;
+      }
+    }
+  }
+}
+
+void Checker::unsubscribed(const std::string& client, const std::string& topic,
+                           const std::string& name) {
+  clients_[client].loss_at.reset();
+  Group* group = group_of(topic, name);
+  if (group == nullptr) return;
+  ++group->disruptions;
+  if (group->facts.broadcast) drop_group(topic, name);
+}
+
+void Checker::disrupted(const std::string& client) {
+  static_cast<void>(client);
+  for (const auto& [name, index] : current_group_) ++groups_[index].disruptions;
+}
+
+void Checker::stream_closed(const std::string& client) {
+  disrupted(client);
+  clients_[client].loss_at = now_ + grace_ms_;
+}
+
+void Checker::stream_opened(const std::string& client) {
+  Client& one = clients_[client];
+  one.streams = true;
+  if (one.loss_at && *one.loss_at > now_ + slack_ms_) {
+    one.loss_at.reset();
+    return;
+  }
+  // Too late: what it held then is lost to it.
+  if (!one.loss_at) return;
+  for (auto& [name, index] : current_group_) {
+    for (auto& [partition, part] : groups_[index].parts) {
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) {
+          offer.over = offer.over || (offer.client == client && offer.at <= *one.loss_at);
+        }
+      }
+    }
+  }
+  one.loss_at.reset();
+}
+
+// --- deaths
+
+void Checker::died(bool power_cut, Ms durable_before) {
+  const Ms lost_from = durable_before - slack_ms_;
+  for (auto& [number, event] : events_) {
+    if (event.fate == Fate::kPending) event.fate = Fate::kUnknown;
+  }
+  for (auto& [name, index] : current_group_) {
+    Group& group = groups_[index];
+    group.disruptions += 2;  // also what was offered and lost at the very moment
+    for (auto& [partition, part] : group.parts) {
+      if (part.reopens > 0) {
+        apply_perhaps(part);
+        part.reopens = 0;
+      }
+      if (!power_cut) continue;
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) {
+          if (offer.at < lost_from) continue;
+          offer.lost = offer.over = true;
+          if (!offer.lane) state.floor = std::min(state.floor, offer.attempt);
+        }
+        if (state.acked && state.acked_at >= lost_from) {
+          state.acked = false;
+          state.ack_possible = true;
+        }
+        if (state.dead && state.dead_at >= lost_from) {
+          state.dead = false;
+          state.reject_asked = true;
+        }
+      }
+    }
+  }
+}
+
+// Time stands still while the process is down (invariant 15); graces count from readiness (14).
+void Checker::came_back(Ms down_ms) {
+  for (auto& [name, index] : current_group_) {
+    for (auto& [partition, part] : groups_[index].parts) {
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) offer.lease_end += down_ms;
+      }
+    }
+  }
+  for (auto& [name, client] : clients_) {
+    if (client.streams) client.loss_at = now_ + grace_ms_;
+  }
+}
+
+}  // namespace ackline::sim

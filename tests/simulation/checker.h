@@ -1,0 +1,216 @@
+// The checker: from the history alone, was every promise of semantics.md kept?
+//
+// Written from the semantics, without the server's code or types. It is told each call when it is
+// made and when it is answered, each delivery, each death, and keeps for every event of every group
+// what is certain (answered and durable) and what is possible (asked, perhaps done). A promise is
+// broken when the server says something that no possible history explains. The first broken
+// promise is kept with its story; later ones are counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/history.h"
+
+namespace ackline::sim {
+
+class Checker {
+ public:
+  // Hand-overs between threads take time: what was on its way when an answer came may arrive so
+  // much later.
+  // `hold`: retention takes nothing that a group has not passed.
+  Checker(Ms slack_ms, Ms grace_ms, bool hold)
+      : slack_ms_(slack_ms), grace_ms_(grace_ms), hold_(hold) {}
+
+  void set_time(Ms now, Ms wall) {
+    now_ = now;
+    wall_ = wall;
+  }
+
+  // --- topics and events
+  void topic_made(const std::string& topic);
+  void topic_deleting(const std::string& topic);
+  void topic_deleted(const std::string& topic);
+  void publishing(const EventFacts& event);
+  // Empty `error`: accepted. `certain_refusal`: the error says that it was not done.
+  void published(std::uint64_t event, const std::string& error, bool certain_refusal,
+                 std::uint32_t partition, std::int64_t offset);
+
+  // --- groups and clients
+  void subscribing(const GroupFacts& group);
+  void subscribed(const GroupFacts& group, const std::string& client, Ms invoked, bool created,
+                  const std::map<std::uint32_t, std::int64_t>& start);
+  void unsubscribing(const std::string& client, const std::string& topic, const std::string& group);
+  void unsubscribed(const std::string& client, const std::string& topic, const std::string& group);
+  void stream_closed(const std::string& client);
+  void stream_opened(const std::string& client);
+  void disrupted(const std::string& client);
+
+  // --- deliveries
+  void delivered(const DeliverySeen& seen);
+  void settling(Verb verb, const std::string& client, const std::string& id);
+  void settled(const SettleSeen& seen);
+
+  // --- operators
+  // `to`: by partition, the first offset to be offered. Each gets its `reopened`.
+  void reopening(const std::string& topic, const std::string& group, bool reset,
+                 const std::map<std::uint32_t, std::int64_t>& to);
+  enum class Reopen : std::uint8_t { kDone, kRefused, kPerhaps };
+  void reopened(const std::string& topic, const std::string& group, std::uint32_t partition,
+                Ms invoked, Reopen outcome, std::uint32_t generation);
+  void purging(const std::string& topic);
+  void progress(const ProgressSeen& seen);
+  void dead_letters(const std::vector<DeadSeen>& page);
+
+  // --- deaths
+  void died(bool power_cut, Ms durable_before);
+  void came_back(Ms down_ms);
+  // The end: everything was drained, all queries answered.
+  void finish(const std::string& topic, const std::vector<LogSeen>& log,
+              const std::map<std::uint32_t, std::int64_t>& log_start,
+              const std::vector<DeadSeen>& dead);
+  void fail(const std::string& rule, const std::string& story);
+
+  [[nodiscard]] const std::optional<std::string>& broken() const { return broken_; }
+  [[nodiscard]] std::uint64_t checks() const { return checks_; }
+  [[nodiscard]] std::uint64_t deliveries() const { return deliveries_; }
+  [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
+  [[nodiscard]] std::size_t groups() const { return groups_.size(); }
+  [[nodiscard]] bool group_exists(const std::string& topic, const std::string& group) const;
+
+ private:
+  enum class Fate : std::uint8_t { kPending, kAccepted, kRefused, kUnknown };
+  struct Event {
+    EventFacts facts;
+    std::size_t incarnation = 0;
+    Fate fate = Fate::kPending;
+    std::optional<std::pair<std::uint32_t, std::int64_t>> place;
+    Ms answered = 0;
+  };
+  // One partition of one topic incarnation.
+  struct Log {
+    std::map<std::int64_t, std::uint64_t> events;  // by offset
+    std::map<std::string, std::set<std::int64_t>> keys;
+    std::int64_t start = 0;
+    std::int64_t accepted_end = 0;  // one past the highest accepted offset
+  };
+  struct Topic {
+    std::string name;
+    std::map<std::uint32_t, Log> logs;
+    bool deleting = false;
+    Ms gone_at = -1;
+  };
+  struct Offer {
+    std::string id;
+    std::string client;
+    std::uint32_t attempt = 0;
+    Ms at = 0;
+    Ms lease_end = 0;
+    bool over = false;
+    bool lost = false;  // a power cut may have taken it
+    bool lane = false;
+    bool dropped = false;  // a reset dropped it: its id is stale for ever
+    std::uint64_t disruptions = 0;
+  };
+  // One event for one group.
+  struct State {
+    std::vector<Offer> offers;
+    bool acked = false;  // certain
+    Ms acked_at = 0;
+    bool ack_possible = false;
+    bool reject_asked = false;
+    bool dead = false;  // certain: an entry was seen, or an answer said so
+    Ms dead_at = 0;
+    bool skipped = false;        // a reset went past it
+    std::uint32_t attempts = 0;  // seen in this generation
+    std::uint32_t floor = 1;     // least attempt of the next offer
+    std::uint64_t disrupted = 0;  // the group's count when it was last seen
+    bool seen = false;            // offered in this generation
+  };
+  struct Part {
+    std::int64_t start = 0;
+    std::map<std::int64_t, State> states;
+    std::int64_t maybe_start = 0;  // of a reset that may have been done
+    std::uint32_t generation = 1;
+    std::int64_t frontier = -1;
+    Ms frontier_at = -1;
+    std::int64_t pending_to = 0;
+    bool pending_reset = false;
+    bool unsure = false;      // a reopen may or may not have been done
+    std::uint32_t reopens = 0;  // under way
+    Ms reopened_at = -1000;
+  };
+  struct Group {
+    GroupFacts facts;
+    std::size_t incarnation = 0;
+    Ms born = 0;
+    bool ending = false;
+    std::map<std::uint32_t, Part> parts;
+    std::uint64_t disruptions = 0;
+    bool start_known = false;
+  };
+  struct OfferRef {
+    std::size_t group = 0;
+    std::uint32_t partition = 0;
+    std::int64_t offset = 0;
+  };
+  struct Client {
+    std::optional<Ms> loss_at;  // its leases end then, unless it comes back
+    bool streams = false;
+  };
+
+  [[nodiscard]] Topic& topic_of(const std::string& name);
+  [[nodiscard]] Group* group_of(const std::string& topic, const std::string& group);
+  void drop_group(const std::string& topic, const std::string& group);
+  void drop_groups_of(const std::string& topic);
+  [[nodiscard]] bool bind(Topic& topic, std::uint32_t partition, std::int64_t offset, Event& event,
+                          const std::string& how);
+  [[nodiscard]] Offer* find_offer(const std::string& id, Group** group, State** state,
+                                  Part** part);
+  [[nodiscard]] bool matches(const Group& group, const Event& event) const;
+  [[nodiscard]] bool expired(const Event& event) const;
+  [[nodiscard]] bool maybe_dead(const Group& group, const State& state) const;
+  [[nodiscard]] bool maybe_terminal(const Group& group, const Part& part, const Log& log,
+                                    std::int64_t offset) const;
+  [[nodiscard]] bool in_flux(const Part& part) const;
+  void apply_replay(Part& part, Ms invoked);
+  void apply_reset(Part& part);
+  void apply_perhaps(Part& part);
+  void check_order(Group& group, Part& part, Log& log, const Event& event,
+                   const DeliverySeen& seen);
+  void check_attempt(const Group& group, const State& state, const DeliverySeen& seen);
+  void check_exclusive(const Group& group, State& state, const DeliverySeen& seen);
+  void check_frontier(Group& group, Part& part, Log& log, const ProgressSeen& seen);
+  void check_counts(Group& group, Part& part, Log& log, const ProgressSeen& seen);
+  [[nodiscard]] std::string tell(const DeliverySeen& seen) const;
+  [[nodiscard]] std::string tell(const State& state) const;
+
+  Ms slack_ms_;
+  Ms grace_ms_;
+  bool hold_;
+  Ms now_ = 0;
+  Ms wall_ = 0;
+  std::vector<Topic> topics_;
+  std::map<std::string, std::size_t> current_topic_;
+  std::vector<Group> groups_;
+  std::map<std::pair<std::string, std::string>, std::size_t> current_group_;
+  std::map<std::string, Ms> recently_gone_;  // topic or topic/group, and when
+  std::unordered_map<std::uint64_t, Event> events_;
+  std::unordered_map<std::string, OfferRef> offers_;
+  std::map<std::string, Client> clients_;
+  std::map<std::string, std::string> entry_of_key_;
+  std::map<std::string, std::string> key_of_entry_;
+  std::set<std::string> purged_;  // topics
+  std::optional<std::string> broken_;
+  std::uint64_t checks_ = 0;
+  std::uint64_t deliveries_ = 0;
+  std::uint64_t accepted_ = 0;
+};
+
+}  // namespace ackline::sim

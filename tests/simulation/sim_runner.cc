@@ -1,0 +1,186 @@
+// Runs seeds and says which promise broke; `--start S --seeds 1` runs one again.
+//
+//   sim_runner --seeds N --start S [--verbose] [--plant NAME] [--twice] [--no-floors]
+//
+// The last line is `P passed, F failed`. With --plant (builds with ACKLINE_PLANTS) it stops at the
+// first seed that notices the planted bug, and fails when none does.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ackline/base/logging.h"
+#include "ackline/base/plants.h"
+#include "tests/simulation/simulation.h"
+
+namespace ackline::sim {
+namespace {
+
+struct Arguments {
+  std::uint64_t seeds = 100;
+  std::uint64_t start = 1;
+  bool verbose = false;
+  bool twice = false;
+  bool floors = true;
+  std::string plant;
+};
+
+struct Totals {
+  std::uint64_t passed = 0;
+  std::uint64_t failed = 0;
+  std::vector<std::uint64_t> events;
+  std::vector<std::uint64_t> seconds;
+  std::uint64_t deliveries = 0;
+  std::uint64_t checks = 0;
+  std::uint64_t kills = 0;
+  std::uint64_t power_cuts = 0;
+  std::uint64_t stops = 0;
+  std::uint64_t disk_faults = 0;
+  std::uint64_t dead_letters = 0;
+  std::uint64_t redriven = 0;
+  std::uint64_t reopens = 0;
+  std::uint64_t topic_deletions = 0;
+  std::uint64_t virtual_ms = 0;
+  std::uint64_t thin = 0;  // seeds below a floor
+
+  void add(const SimulationResult& one) {
+    events.push_back(one.events);
+    seconds.push_back(static_cast<std::uint64_t>(one.virtual_ms / 1000));
+    deliveries += one.deliveries;
+    checks += one.checks;
+    kills += one.kills;
+    power_cuts += one.power_cuts;
+    stops += one.stops;
+    disk_faults += one.disk_faults;
+    dead_letters += one.dead_letters;
+    redriven += one.redriven;
+    reopens += one.reopens;
+    topic_deletions += one.topic_deletions;
+    virtual_ms += static_cast<std::uint64_t>(one.virtual_ms);
+    const bool enough = one.events >= 200 && one.groups >= 2 && one.virtual_ms >= 30'000 &&
+                        one.kills + one.power_cuts >= 1 && one.disk_faults >= 1;
+    if (!enough && !one.broken) ++thin;
+  }
+};
+
+std::string spread(std::vector<std::uint64_t> values) {
+  if (values.empty()) return "-";
+  std::ranges::sort(values);
+  std::uint64_t sum = 0;
+  for (const std::uint64_t value : values) sum += value;
+  return fmt::format("least {}, median {}, mean {}, most {}", values.front(),
+                     values[values.size() / 2], sum / values.size(), values.back());
+}
+
+bool parse(int count, char** words, Arguments& out) {
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    const bool more = i + 1 < count;
+    if (word == "--verbose") {
+      out.verbose = true;
+    } else if (word == "--twice") {
+      out.twice = true;
+    } else if (word == "--no-floors") {
+      out.floors = false;
+    } else if (word == "--seeds" && more) {
+      out.seeds = std::strtoull(words[++i], nullptr, 10);
+    } else if (word == "--start" && more) {
+      out.start = std::strtoull(words[++i], nullptr, 10);
+    } else if (word == "--plant" && more) {
+      out.plant = words[++i];
+    } else {
+      return false;
+    }
+  }
+  return out.seeds > 0;
+}
+
+bool set_plant(const std::string& name) {
+#ifdef ACKLINE_PLANTS
+  for (std::size_t i = 0; i < kPlantNames.size(); ++i) {
+    if (kPlantNames[i] == name) {
+      active_plant() = static_cast<Plant>(i);
+      return true;
+    }
+  }
+#else
+  static_cast<void>(name);
+#endif
+  return false;
+}
+
+void print(const Totals& totals, double real_s) {
+  const auto seeds = static_cast<double>(totals.events.size());
+  fmt::print("{} seeds in {:.1f} s ({:.1f} seeds/s, {:.0f} times real time)\n",
+             totals.events.size(), real_s, seeds / real_s,
+             static_cast<double>(totals.virtual_ms) / 1000.0 / real_s);
+  fmt::print("  accepted events: {}\n", spread(totals.events));
+  fmt::print("  virtual seconds: {}\n", spread(totals.seconds));
+  fmt::print("  {} deliveries, {} checks, {} dead letters, {} redriven, {} replays and resets, "
+             "{} topics deleted\n",
+             totals.deliveries, totals.checks, totals.dead_letters, totals.redriven,
+             totals.reopens, totals.topic_deletions);
+  fmt::print("  {} kills, {} power cuts, {} orderly stops, {} disk faults; {} seeds below a floor\n",
+             totals.kills, totals.power_cuts, totals.stops, totals.disk_faults, totals.thin);
+}
+
+int run(const Arguments& arguments) {
+  set_log_level(LogLevel::kError);
+  if (arguments.verbose) set_log_level(LogLevel::kInfo);
+  const auto from = std::chrono::steady_clock::now();
+  Totals totals;
+  for (std::uint64_t seed = arguments.start; seed < arguments.start + arguments.seeds; ++seed) {
+    Simulation simulation({seed, arguments.verbose});
+    SimulationResult result = simulation.run();
+    if (arguments.twice && !result.broken) {
+      Simulation again({seed, false});
+      if (again.run().trace != result.trace) result.broken = "the seed did not repeat itself";
+    }
+    totals.add(result);
+    if (result.broken) {
+      ++totals.failed;
+      fmt::print("seed {}: {}\n", seed, *result.broken);
+      std::fflush(stdout);
+      if (!arguments.plant.empty()) break;
+    } else {
+      ++totals.passed;
+    }
+  }
+  const double real_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+  print(totals, real_s);
+  if (!arguments.plant.empty()) {
+    const bool found = totals.failed > 0;
+    fmt::print("planted bug {}: {} after {} seeds\n", arguments.plant,
+               found ? "found" : "NOT FOUND", totals.events.size());
+    return found ? 0 : 1;
+  }
+  if (arguments.floors && totals.thin > 0) {
+    fmt::print("FLOOR: {} seeds have too little in them\n", totals.thin);
+    ++totals.failed;
+  }
+  fmt::print("{} passed, {} failed\n", totals.passed, totals.failed);
+  return totals.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace ackline::sim
+
+int main(int count, char** words) {
+  ackline::sim::Arguments arguments;
+  if (!ackline::sim::parse(count, words, arguments)) {
+    fmt::print(stderr,
+               "usage: sim_runner --seeds N --start S [--verbose] [--plant NAME] [--twice]\n");
+    return 2;
+  }
+  if (!arguments.plant.empty() && !ackline::sim::set_plant(arguments.plant)) {
+    fmt::print(stderr, "sim_runner: no plant {} in this build\n", arguments.plant);
+    return 2;
+  }
+  return ackline::sim::run(arguments);
+}

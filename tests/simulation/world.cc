@@ -1,0 +1,264 @@
+#include "tests/simulation/world.h"
+
+#include <algorithm>
+
+#include "ackline/base/check.h"
+#include "ackline/state/backend/kv_offset_store.h"
+#include "ackline/state/backend/meta_subscription_store.h"
+
+namespace ackline::sim {
+namespace {
+
+constexpr std::string_view kData = "/data";
+constexpr std::string_view kJournals = "/data/journal/";
+constexpr int kBootTries = 40;
+
+Error disk_error(ErrorCode code, const std::string& path, std::string_view what) {
+  return Error{code, path + ": " + std::string(what), {}, {}};
+}
+
+}  // namespace
+
+World::World(WorldOptions options)
+    : options_(options), random_(options.seed ^ 0x776f726c64U), time_(options.seed, options.times) {}
+
+World::~World() {
+  if (alive()) take_down(Death::kKill);
+}
+
+void World::open_hook() {
+  fs_.set_fault_hook([this](io::FsOperation operation, const std::string& path) {
+    auto fault = on_operation(operation, path);
+    if (!fault) note(operation, path);
+    return fault;
+  });
+}
+
+std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const std::string& path) {
+  using enum io::FsOperation;
+  // A dead process does nothing more, whatever its objects still try.
+  if (struck_) return io::FsFault{disk_error(ErrorCode::kUnavailable, path, "dead"), 0};
+  const bool changes = operation != kRead && operation != kReadNowait && operation != kList;
+  if (strike_in_ && changes && --*strike_in_ == 0) {
+    strike_in_.reset();
+    struck_ = strike_how_;
+    return io::FsFault{disk_error(ErrorCode::kUnavailable, path, "dead"), 0};
+  }
+  const bool journal = path.starts_with(kJournals);
+  if (!fault_) return std::nullopt;
+  const auto fire = [&](ErrorCode code, std::string_view what, std::uint64_t applied) {
+    fault_.reset();
+    ++faults_fired_;
+    last_trouble_ = time_.now();
+    return io::FsFault{disk_error(code, path, what), applied};
+  };
+  switch (*fault_) {
+    case DiskFault::kWriteError:
+      if (operation == kWrite) return fire(ErrorCode::kUnavailable, "input/output error", 0);
+      break;
+    case DiskFault::kTornWrite:
+      if (operation == kWrite) {
+        return fire(ErrorCode::kUnavailable, "input/output error", random_.below(600));
+      }
+      break;
+    case DiskFault::kNoSpace:
+      if (operation == kWrite || operation == kResize) {
+        return fire(ErrorCode::kFull, "no space left", random_.below(200));
+      }
+      break;
+    case DiskFault::kSyncError:
+      if (operation == kSync && journal) {
+        poisoned_ = true;
+        return fire(ErrorCode::kUnavailable, "input/output error", 0);
+      }
+      break;
+  }
+  return std::nullopt;
+}
+
+// Keeps the account of what of the journals a power cut would leave.
+void World::note(io::FsOperation operation, const std::string& path) {
+  using enum io::FsOperation;
+  if (operation == kSyncDirectory) {
+    for (auto& [name, file] : files_) {
+      if (!name.starts_with(path)) continue;
+      file.named = true;
+      if (file.content_synced) file.dirty_since.reset();
+    }
+    return;
+  }
+  if (!path.starts_with(kJournals)) return;
+  if (operation == kRemove) {
+    files_.erase(path);
+  } else if (operation == kRename) {
+    files_[path] = JournalFile{time_.now(), false, false};
+  } else if (operation == kWrite) {
+    JournalFile& file = files_[path];
+    if (!file.dirty_since) file.dirty_since = time_.now();
+    file.content_synced = false;
+  } else if (operation == kSync) {
+    JournalFile& file = files_[path];
+    file.content_synced = true;
+    if (file.named) file.dirty_since.reset();
+  }
+}
+
+std::int64_t World::durable_before() const {
+  std::int64_t before = time_.now() + 1;
+  for (const auto& [name, file] : files_) {
+    if (file.dirty_since) before = std::min(before, *file.dirty_since);
+  }
+  // What is promised (invariant 13): a sync begins within 10 ms of a write and takes as long as
+  // the storage does; a round may just have begun.
+  const std::int64_t promised = time_.now() - (12 + 4 * options_.times.storage_max_ms +
+                                               4 * options_.times.handover_max_ms);
+  if (last_trouble_ < promised - 1000 && !poisoned_) before = std::max(before, promised);
+  return before;
+}
+
+void World::arm_fault(DiskFault fault) {
+  fault_ = fault;
+}
+
+void World::set_full(bool full) {
+  full_ = full;
+  last_trouble_ = time_.now();
+  std::uint64_t used = 0;
+  for (const std::string& path : fs_.files()) {
+    if (const auto content = fs_.contents(path)) used += content->size();
+  }
+  fs_.set_capacity(full ? used + random_.below(64U << 10U) : UINT64_MAX);
+}
+
+void World::disarm() {
+  fault_.reset();
+  strike_in_.reset();
+  set_full(false);
+}
+
+void World::strike_after(std::uint64_t operations, Death how) {
+  strike_in_ = operations;
+  strike_how_ = how;
+}
+
+bool World::boot() {
+  for (int attempt = 0; attempt < kBootTries; ++attempt) {
+    auto booted = boot_once();
+    if (booted && !struck_) return true;
+    trouble_ = booted ? "struck while booting" : booted.error().detail;
+    const bool excused = struck_.has_value() || fault_.has_value() || full_ ||
+                         last_trouble_ == time_.now();
+    const Death how = struck_.value_or(Death::kKill);
+    take_down(how);
+    if (!excused) return false;
+    set_full(false);
+    time_.skip(random_.between(10, 3000));
+  }
+  return false;
+}
+
+Result<void> World::boot_once() {
+  ACKLINE_CHECK(!alive());
+  ++life_;
+  struck_.reset();
+  poisoned_ = false;
+  open_hook();
+  time_.start_process(options_.shards);
+  metrics_ = std::make_unique<MetricRegistry>();
+  auto data = state::DataDirectory::open(fs_, std::string(kData),
+                                         {[this] { return random_.next(); }});
+  if (!data) return fail(data);
+  data_.emplace(std::move(*data));
+  ids_ = std::make_unique<delivery::DeliveryIdCodec>(data_->salt(), data_->id_key());
+  auto epoch = data_->next_epoch();
+  if (!epoch) return fail(epoch);
+  auto meta_kv = meta_disk_.open();
+  if (!meta_kv) return fail(meta_kv);
+  meta_kv_ = std::move(*meta_kv);
+  auto meta = meta::open_local_meta_store(*meta_kv_, time_.clock());
+  if (!meta) return fail(meta);
+  meta_ = std::move(*meta);
+  auto offset_kv = offset_disk_.open();
+  if (!offset_kv) return fail(offset_kv);
+  offset_kv_ = std::move(*offset_kv);
+  auto offsets = state::open_kv_offset_store(*offset_kv_);
+  if (!offsets) return fail(offsets);
+  offsets_ = std::move(*offsets);
+  auto subscriptions = state::open_meta_subscription_store(*meta_, time_.clock());
+  if (!subscriptions) return fail(subscriptions);
+  subscriptions_ = std::move(*subscriptions);
+
+  runtime::NodeOptions options;
+  options.data_path = data_->path();
+  options.epoch = *epoch;
+  options.shard.dispatcher.reconnect_grace_ms = options_.reconnect_grace_ms;
+  options.shard.partition.segment_bytes = options_.segment_bytes;
+  options.shard.journal_file_bytes = options_.journal_file_bytes;
+  options.shard.checkpoint_bytes = options_.checkpoint_bytes;
+  options.shard.checkpoint_interval_ms = options_.checkpoint_interval_ms;
+  options.shard.retention_interval_ms = options_.retention_interval_ms;
+  options.shard.retention_hold = options_.retention_hold;
+  options.shard.disk_reserve_bytes = 4096;
+  options.instance_id = "sim";
+  options.random_seed = random_.next();
+  std::vector<Executor*> executors;
+  for (std::uint32_t i = 0; i < options_.shards; ++i) executors.push_back(&time_.executor(i));
+  auto node = runtime::Node::boot(
+      std::move(options), runtime::NodeDependencies{executors, time_, fs_, *meta_, *subscriptions_,
+                                                    *offsets_, *metrics_, *ids_});
+  if (!node) return fail(node);
+  node_ = std::move(*node);
+  // All that was recovered is synced now (J10).
+  for (auto& [name, file] : files_) file = JournalFile{std::nullopt, true, true};
+  node_->start();
+  return {};
+}
+
+void World::on_shard(std::uint32_t index, Task work) {
+  time_.executor(index % options_.shards).post(std::move(work));
+}
+
+void World::end(Death how) {
+  ACKLINE_CHECK(alive());
+  if (how == Death::kStop) {
+    auto done = std::make_shared<bool>(false);
+    node_->set_draining(true);
+    node_->stop([done] { *done = true; });
+    time_.run_until(time_.now() + 20'000, [&] { return *done || struck_.has_value(); });
+    if (struck_) how = *struck_;
+  }
+  take_down(how);
+}
+
+// First the disk, so that nothing that is destroyed can write to it any more.
+void World::take_down(Death how) {
+  if (on_death) on_death(how, durable_before());
+  if (how == Death::kPowerCut) {
+    fs_.power_cut(random_);
+    meta_disk_.power_cut(random_);
+    offset_disk_.power_cut(random_);
+  } else {
+    fs_.kill();
+    meta_disk_.kill();
+    offset_disk_.kill();
+  }
+  struck_ = how;
+  time_.drop_tasks();
+  node_.reset();
+  time_.drop_tasks();
+  subscriptions_.reset();
+  offsets_.reset();
+  offset_kv_.reset();
+  meta_.reset();
+  meta_kv_.reset();
+  ids_.reset();
+  data_.reset();
+  metrics_.reset();
+  time_.end_process();
+  strike_in_.reset();
+  fs_.set_fault_hook({});
+  if (how == Death::kPowerCut) files_.clear();
+  struck_.reset();
+}
+
+}  // namespace ackline::sim

@@ -1,0 +1,136 @@
+// The world that one simulated server lives in: its disk, its stores, its time, and its deaths.
+//
+// The server is the product's own `runtime::Node` with its own data directory; doubles are the
+// clocks, randomness, executors and storage threads (SimScheduler), the file system
+// (MemoryFileSystem) and the KeyValue under meta and offsets (MemoryKeyValueDisk). Nothing else.
+//
+// A process ends by `kill -9` (page cache kept), by a power cut (what was not synced survives in
+// part), at any moment or at any single file operation, or by an orderly stop; the next one boots
+// on what is left, as an operator would start it, perhaps with another number of shards.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ackline/base/metrics.h"
+#include "ackline/base/random.h"
+#include "ackline/delivery/delivery_id.h"
+#include "ackline/io/fs/memory_file_system.h"
+#include "ackline/meta/local/local_meta_store.h"
+#include "ackline/runtime/node.h"
+#include "ackline/state/data_directory.h"
+#include "tests/support/kv/memory_key_value.h"
+#include "tests/support/sim/sim_scheduler.h"
+
+namespace ackline::sim {
+
+enum class Death : std::uint8_t { kKill, kPowerCut, kStop };
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t shards = 1;
+  testing::SimTimes times;
+  std::uint64_t segment_bytes = 1U << 20U;
+  std::uint64_t journal_file_bytes = 1U << 20U;
+  std::uint64_t checkpoint_bytes = 1U << 20U;
+  std::int64_t checkpoint_interval_ms = 5000;
+  std::int64_t retention_interval_ms = 2000;
+  bool retention_hold = true;
+  std::int64_t reconnect_grace_ms = 5000;
+};
+
+// What becomes of the next matching file operation.
+enum class DiskFault : std::uint8_t { kWriteError, kTornWrite, kNoSpace, kSyncError };
+
+class World {
+ public:
+  explicit World(WorldOptions options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // Boots until it works (a fault of a boot is repaired by the next one). False: the server refuses
+  // to start on a sound disk, which is a bug; `trouble` says why.
+  [[nodiscard]] bool boot();
+  // Ends the process now. kStop is asked of the server, and waited for.
+  void end(Death how);
+  // The process dies at its `operations`-th file operation from now; `end_if_struck` ends it.
+  void strike_after(std::uint64_t operations, Death how);
+  [[nodiscard]] bool struck() const { return struck_.has_value(); }
+  [[nodiscard]] Death struck_how() const { return *struck_; }
+  // One fault of that kind, at the next operation that it fits.
+  void arm_fault(DiskFault fault);
+  void set_full(bool full);
+  // No fault is waiting any more.
+  void disarm();
+  [[nodiscard]] std::uint64_t faults_fired() const { return faults_fired_; }
+  // A sync failed: the server's journal is poisoned and somebody should restart it.
+  [[nodiscard]] bool poisoned() const { return poisoned_; }
+
+  [[nodiscard]] bool alive() const { return node_ != nullptr; }
+  [[nodiscard]] std::uint32_t life() const { return life_; }
+  [[nodiscard]] runtime::Node& node() { return *node_; }
+  [[nodiscard]] testing::SimScheduler& time() { return time_; }
+  void note_trouble() { last_trouble_ = time_.now(); }
+  [[nodiscard]] std::uint32_t shards() const { return options_.shards; }
+  void set_shards(std::uint32_t shards) { options_.shards = shards; }
+  // Runs `work` on the thread of shard `index`, as a connection's loop does.
+  void on_shard(std::uint32_t index, Task work);
+  // All that was answered before this moment survives a power cut now: the journals' files tell.
+  [[nodiscard]] std::int64_t durable_before() const;
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  // Told of each death before the disk takes it: how, and `durable_before`.
+  std::function<void(Death how, std::int64_t durable_before)> on_death;
+
+ private:
+  [[nodiscard]] Result<void> boot_once();
+  void open_hook();
+  [[nodiscard]] std::optional<io::FsFault> on_operation(io::FsOperation operation,
+                                                        const std::string& path);
+  void note(io::FsOperation operation, const std::string& path);
+  void take_down(Death how);
+
+  // The journal's files as the disk model sees them.
+  struct JournalFile {
+    std::optional<std::int64_t> dirty_since;
+    bool named = false;         // its directory entry is on disk
+    bool content_synced = false;  // since the last write, but for the name
+  };
+
+  WorldOptions options_;
+  Random random_;
+  testing::SimScheduler time_;
+  io::MemoryFileSystem fs_;
+  testing::MemoryKeyValueDisk meta_disk_;
+  testing::MemoryKeyValueDisk offset_disk_;
+  std::map<std::string, JournalFile> files_;
+  std::uint32_t life_ = 0;
+  std::uint64_t faults_fired_ = 0;
+  std::optional<DiskFault> fault_;
+  std::optional<std::uint64_t> strike_in_;
+  Death strike_how_ = Death::kKill;
+  std::optional<Death> struck_;
+  bool poisoned_ = false;
+  bool full_ = false;
+  std::int64_t last_trouble_ = 0;  // the last moment of a stall, fault or full disk
+  std::string trouble_;
+
+  // One process, in the order in which it is made.
+  std::unique_ptr<MetricRegistry> metrics_;
+  std::optional<state::DataDirectory> data_;
+  std::unique_ptr<delivery::DeliveryIdCodec> ids_;
+  std::unique_ptr<io::KeyValue> meta_kv_;
+  std::unique_ptr<meta::LocalMetaStore> meta_;
+  std::unique_ptr<io::KeyValue> offset_kv_;
+  std::unique_ptr<state::OffsetStore> offsets_;
+  std::unique_ptr<state::SubscriptionStore> subscriptions_;
+  std::unique_ptr<runtime::Node> node_;
+};
+
+}  // namespace ackline::sim
