@@ -237,7 +237,11 @@ void Shard::release_written() {
   if (!due_.exports) due_.exports = now().plus(kExportMs);
   if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
   const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
-  if (journal_->journaled_bytes() >= journaled_floor_ + most) due_.checkpoint = now();
+  // One at a time: while one is under way the journal cannot get shorter.
+  const bool checkpointing = checkpoint_ != nullptr || checkpoint_wanted_;
+  if (!checkpointing && journal_->journaled_bytes() >= journaled_floor_ + most) {
+    due_.checkpoint = now();
+  }
 }
 
 void Shard::on_synced(Lsn synced) {
