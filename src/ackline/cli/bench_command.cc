@@ -94,9 +94,14 @@ std::string batch_body(const Plan& plan, std::size_t thread, std::int64_t first,
   std::string body;
   for (std::int64_t i = first; i < first + count; ++i) {
     body += body.empty() ? "[" : ",";
-    body += fmt::format(
-        R"({{"specversion":"1.0","id":"{}-{}","source":"/bench","type":"bench","partitionkey":"{}","data":"{}"}})",
-        thread, i, i % 1000, filling);
+    body += JsonObject()
+                .text("specversion", "1.0")
+                .text("id", fmt::format("{}-{}", thread, i))
+                .text("source", "/bench")
+                .text("type", "bench")
+                .text("partitionkey", std::to_string(i % 1000))
+                .text("data", filling)
+                .str();
   }
   return body + "]";
 }
@@ -174,9 +179,13 @@ std::string kernel() {
 void print(Context& context, const Plan& plan, const Measure& in, const Measure& out) {
   if (context.json) {
     const auto phase = [](const Measure& one) {
-      return fmt::format(
-          R"({{"events":{},"seconds":{:.3f},"eventsPerSecond":{:.0f},"requestP50Ms":{:.2f},"requestP99Ms":{:.2f}}})",
-          one.events, one.seconds, one.rate(), one.percentile(0.5), one.percentile(0.99));
+      return JsonObject()
+          .integer("events", one.events)
+          .raw("seconds", fmt::format("{:.3f}", one.seconds))
+          .raw("eventsPerSecond", fmt::format("{:.0f}", one.rate()))
+          .raw("requestP50Ms", fmt::format("{:.2f}", one.percentile(0.5)))
+          .raw("requestP99Ms", fmt::format("{:.2f}", one.percentile(0.99)))
+          .str();
     };
     context.console.out_line(JsonObject()
                                  .text("version", runtime::version())

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "ackline/base/config.h"
+#include "ackline/base/nearest.h"
 #include "ackline/cli/commands.h"
 #include "ackline/runtime/runtime.h"
 
@@ -165,6 +166,22 @@ Args args_of(const Parser::Leaf& leaf) {
   return Args(std::move(values));
 }
 
+// The sentence for a first word that is no command; "" when there is none such. The library would
+// only say that a command is missing.
+std::string unknown_command(std::span<const std::string> arguments,
+                            std::span<const CommandSpec> commands) {
+  if (arguments.empty() || arguments.front().starts_with('-')) return {};
+  std::vector<std::string_view> known;
+  for (const CommandSpec& command : commands) {
+    known.push_back(command.path.substr(0, command.path.find(' ')));
+  }
+  const std::string& word = arguments.front();
+  if (std::ranges::find(known, word) != known.end()) return {};
+  const std::string_view near = nearest_name(word, known);
+  return fmt::format("there is no command {}.{} See ackline --help.", word,
+                     near.empty() ? "" : fmt::format(" Did you mean {}?", near));
+}
+
 // The server's admin port is on the host that --server names, unless said otherwise.
 std::string admin_beside(std::string_view server) {
   const std::size_t scheme = server.find("://");
@@ -189,6 +206,9 @@ ParsedCommand parse_command_line(std::span<const std::string> arguments,
     std::ostringstream problem;
     out.exit = parser.app.exit(error, text, problem) == 0 ? ExitCode::kOk : ExitCode::kUsage;
     out.message = out.exit == ExitCode::kOk ? text.str() : problem.str() + text.str();
+    if (const std::string unknown = unknown_command(arguments, commands); !unknown.empty()) {
+      out.message = unknown;
+    }
     return out;
   }
   out.global.api = parser.api;

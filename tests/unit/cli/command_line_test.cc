@@ -138,6 +138,11 @@ TEST_F(CommandLineTest, MistakesAreUsageAndNameWhatIsWrong) {
   }
 }
 
+TEST_F(CommandLineTest, AMistypedCommandIsToldTheNearestOne) {
+  EXPECT_THAT(parse({"lagg"}).message, HasSubstr("Did you mean lag?"));
+  EXPECT_THAT(parse({"frobnicate"}).message, HasSubstr("no command frobnicate"));
+}
+
 TEST(ExitCodes, TellNotThereFromRefused) {
   EXPECT_EQ(exit_code_of(Error{ErrorCode::kUnavailable, "", "", ""}), ExitCode::kUnavailable);
   EXPECT_EQ(exit_code_of(Error{ErrorCode::kDraining, "", "", ""}), ExitCode::kUnavailable);
