@@ -18,10 +18,12 @@ struct Explaining {
 };
 
 // What one partition's blocker is, without the event's own names.
-api::ExplainPartition capture_explain(ShardUnit& unit, const delivery::ProgressKey& key) {
+api::ExplainPartition capture_explain(ShardUnit& unit, const delivery::ProgressKey& key,
+                                      const delivery::DeliveryIdCodec& ids) {
   api::ExplainPartition out;
   if (const auto part = capture_lag(unit, key)) out.lag = part->lag;
   out.blocker = unit.shard->dispatcher().blocker(key, unit.shard->now());
+  if (out.blocker.id) ids.encode(*out.blocker.id, out.delivery_id);
   if (out.blocker.since) {
     const std::int64_t for_ms = unit.shard->now().value() - out.blocker.since->value();
     out.for_seconds = static_cast<double>(std::max<std::int64_t>(0, for_ms)) / 1000.0;
@@ -96,7 +98,7 @@ void Edge::explain(std::string topic, std::string group, std::optional<std::uint
   const auto members = catalog().subscriptions_of_group(topic, group);
   gather<Part>(
       node_, executor(),
-      [of, members, partition, number = (*found)->number](
+      [of, members, partition, number = (*found)->number, ids = &node_.deps().ids](
           ShardUnit& unit, std::move_only_function<void(Part)> answer) {
         auto part = std::make_shared<Part>();
         for (const SessionView& view : unit.sessions->views()) {
@@ -107,12 +109,12 @@ void Edge::explain(std::string topic, std::string group, std::optional<std::uint
         }
         using Map = std::map<std::uint32_t, api::ExplainPartition>;
         unit.shard->report<Map>(
-            [&unit, of, partition, number] {
+            [&unit, of, partition, number, ids] {
               Map all;
               for (std::uint32_t i = 0; i < of->partitions.size(); ++i) {
                 if (partition && *partition != i) continue;
                 if (!unit.shard->owns(of->partitions[i])) continue;
-                all[i] = capture_explain(unit, {number, of->partitions[i]});
+                all[i] = capture_explain(unit, {number, of->partitions[i]}, *ids);
               }
               return all;
             },
