@@ -17,7 +17,7 @@ class Stream:
         more = "".join(f"{k}: {v}\r\n" for k, v in headers.items())
         self.socket.sendall(f"GET /events/stream?clientId={client} HTTP/1.1\r\nHost: {server.http_address}\r\n"
                             f"{more}\r\n".encode())
-        self.items, self.ends, self.text, self.head = [], [], "", ""
+        self.items, self.ends, self.text, self.head, self.raw = [], [], "", "", ""
         self.closed = False
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
@@ -33,6 +33,7 @@ class Stream:
         self.closed = True
 
     def parse(self, text):
+        self.raw = text
         self.head, _, body = text.partition("\r\n\r\n")
         if "chunked" in self.head.lower():
             body = unchunk(body)
@@ -116,7 +117,7 @@ def test_a_second_stream_replaces_the_first_and_a_poll_beside_one_is_refused():
         equal((answer.status, answer.json()["error"]), (409, "stream_open"), "a poll")
         second = Stream(server, "c")
         wait_for(lambda: first.ends == [{"error": "replaced"}], 5, "the last word")
-        wait_for(lambda: first.closed, 5, "the end")
+        wait_for(lambda: first.raw.endswith("0\r\n\r\n"), 5, "the end of its body")
         server.publish("t", event(1), partition=0)
         wait_for(lambda: len(second.items) == 1, 5, "the new one delivers")
         server.http.post("/events/unsubscribe", {"clientId": "c", "topic": "t"})
