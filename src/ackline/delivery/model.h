@@ -50,6 +50,7 @@ struct Client {
   std::uint64_t held_bytes = 0;
   std::uint32_t suspects = 0;
   bool connected = false;
+  MonoMs gone_at;  // when its stream broke: what it got later, by a poll, is not lost with it
   std::uint32_t open_at = kNoSlot;  // place in Group::open
   std::uint32_t node = kNoSlot;     // timer of the reconnect grace
   boost::unordered_flat_map<Progress*, SlotList> holding;

@@ -95,7 +95,9 @@ void Sessions::lend(Session& session, const SubscriptionPtr& subscription) {
                                   : options_.max_in_flight_bytes;
   const auto count = static_cast<std::uint32_t>(owners.size());
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t share = events / count + (i < events % count ? 1 : 0);
+    // At least one each: a shard that was lent nothing would never serve its partitions.
+    const std::uint32_t share =
+        std::max<std::uint32_t>(1, events / count + (i < events % count ? 1 : 0));
     owners_.set_window(owners[i], subscription->number, share,
                        std::max<std::uint64_t>(1, bytes / count));
   }
