@@ -48,11 +48,7 @@ class Loop {
     journal_ = std::move(*opened);
     world.port.journal_to = journal_.get();
   }
-  ~Loop() {
-    loop_.call([this] { journal_.reset(); });
-    loop_.stop();
-    loop_.join();
-  }
+  ~Loop() = default;
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
@@ -68,8 +64,12 @@ class Loop {
     std::unique_lock lock(mutex_);
     condition_.wait(lock, [this] { return finished_; });
   }
+  // Closes the journal. The loop lives on for syncs that are under way.
+  void close() {
+    loop_.call([this] { journal_.reset(); });
+  }
+  // How many batches and syncs it took so far.
   [[nodiscard]] std::string words() const {
-    if (!journal_) return "";
     const io::JournalStats& stats = journal_->stats();
     return fmt::format("{} batches, {} syncs, {:.1f} bytes an event", stats.batches, stats.syncs,
                        static_cast<double>(stats.bytes) / static_cast<double>(settled_));
@@ -175,6 +175,8 @@ int run(const std::string& directory, std::uint64_t pairs, std::uint64_t events)
     if (counts) third.add_to(rocks, fewer);
   }
   fmt::print(stderr, "{}\n", journaled.words());
+  journaled.close();
+  storage.stop();
   for (const Rounds& one : {with_journal, without, rocks}) print(one);
   return 0;
 }

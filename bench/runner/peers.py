@@ -79,7 +79,7 @@ class Nats:
 
     def publish(self, events, size=256):
         """Messages per second, as its own tool counts them: asynchronous, at most 500 unanswered."""
-        out = self.cli("bench", "js", "pub", "async", "benchjs", "--create", "--maxbytes", "7GB", "--msgs", events,
+        out = self.cli("bench", "js", "pub", "async", "benchjs", "--create", "--maxbytes", "4GB", "--msgs", events,
                        "--size", size, "--batch", "500", "--no-progress")
         return float(re.search(r"stats: ([\d,]+) msgs/sec", out).group(1).replace(",", ""))
 

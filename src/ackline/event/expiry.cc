@@ -19,20 +19,23 @@ std::optional<std::int64_t> parse_ttl_ms(std::string_view text) {
 }
 
 std::optional<WallMs> expires_at(const FrameView& event, WallMs append_time) {
-  std::optional<WallMs> earliest;
-  if (const auto ttl = event.find(kTtlAttribute)) {
-    const std::optional<std::int64_t> ms = parse_ttl_ms(ttl->value);
-    if (ms && *ms > 0) {
-      earliest = event.time().value_or(append_time).plus(*ms);
+  // One walk over the keys, as most events have neither and every offer asks.
+  std::optional<WallMs> from_ttl;
+  std::optional<WallMs> given;
+  for (const AttributeView key : event) {
+    if (key.name == kTtlAttribute) {
+      const std::optional<std::int64_t> ms = parse_ttl_ms(key.value);
+      if (ms && *ms > 0) {
+        from_ttl = event.time().value_or(append_time).plus(*ms);
+      }
+    } else if (key.name == kExpiryAttribute) {
+      given = parse_rfc3339(key.value);
     }
   }
-  if (const auto expiry = event.find(kExpiryAttribute)) {
-    const std::optional<WallMs> at = parse_rfc3339(expiry->value);
-    if (at && (!earliest || *at < *earliest)) {
-      earliest = at;
-    }
+  if (!from_ttl || !given) {
+    return from_ttl ? from_ttl : given;
   }
-  return earliest;
+  return std::min(*from_ttl, *given);
 }
 
 }  // namespace ackline::event

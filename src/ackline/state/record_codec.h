@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -58,6 +59,28 @@ class FieldReader {
  private:
   ByteReader in_;
   bool good_ = true;
+};
+
+// Gathers the fields of a short record and appends them in one piece: offers and settles are
+// encoded for every delivery, and growing a string byte by byte is what that would mostly cost.
+class ShortWriter {
+ public:
+  void u8(std::uint8_t value) { bytes_[size_++] = static_cast<char>(value); }
+  void varint(std::uint64_t value) {
+    while (value >= 0x80U) {
+      u8(static_cast<std::uint8_t>(value | 0x80U));
+      value >>= 7U;
+    }
+    u8(static_cast<std::uint8_t>(value));
+  }
+  void offset(Offset offset) { varint(static_cast<std::uint64_t>(offset.value())); }
+  void append_to(std::string& out) const { out.append(bytes_.data(), size_); }
+
+ private:
+  static constexpr std::size_t kVarintBytesMax = 10;
+  static constexpr std::size_t kFieldsMax = 10;
+  std::array<char, kFieldsMax * kVarintBytesMax> bytes_;
+  std::size_t size_ = 0;
 };
 
 template <class Record>

@@ -99,10 +99,10 @@ void OfferRecord::encode(std::string& out) const {
   flags |= restarts != 0 ? kOfferHasRestarts : 0;
   flags |= key_hash != 0 ? kOfferHasKey : 0;
   flags |= losses != 0 ? kOfferHasLosses : 0;
-  ByteWriter writer(out);
+  codec::ShortWriter writer;
   writer.u8(flags);
   writer.varint(progress.value());
-  put_offset(writer, offset);
+  writer.offset(offset);
   writer.varint(slot);
   writer.varint(offer);
   writer.varint(client.value());
@@ -116,8 +116,9 @@ void OfferRecord::encode(std::string& out) const {
   if (losses != 0) {
     writer.varint(losses);
   }
+  writer.append_to(out);
   if (key_hash != 0) {
-    writer.u64(key_hash);
+    ByteWriter(out).u64(key_hash);
   }
 }
 

@@ -126,14 +126,15 @@ void SettleRecord::encode_one(std::string& out, ProgressNumber progress, Outcome
   ACKLINE_CHECK(offset.value() >= 0);
   auto head = static_cast<std::uint8_t>(static_cast<unsigned>(outcome) | kSettleSingle);
   head |= dead ? kSettleDead : 0;
-  ByteWriter writer(out);
+  codec::ShortWriter writer;
   writer.u8(head);
   writer.varint(progress.value());
-  put_offset(writer, offset);
+  writer.offset(offset);
   if (dead) {
-    put_offset(writer, dead->dlq_offset);
+    writer.offset(dead->dlq_offset);
     writer.u8(static_cast<std::uint8_t>(dead->reason));
   }
+  writer.append_to(out);
 }
 
 void SettleRecord::encode_ranges(std::string& out, ProgressNumber progress, Outcome outcome,
