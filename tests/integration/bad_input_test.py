@@ -73,7 +73,8 @@ def test_events_that_are_no_events():
         for key, value in (("time", "yesterday"), ("id", ""), ("specversion", "0.3"), ("Upper", "x"), ("ext", {"a": 1}),
                            ("ext", 1 << 40), ("source", "")):
             answer = server.publish("t", {**whole, key: value})
-            check(answer.status == 400 and answer.json()["error"] in ("bad_attribute", "missing_attribute"), f"{key}: {answer}")
+            check(answer.status == 400 and answer.json()["error"] in ("bad_attribute", "missing_attribute"),
+                f"{key}: {answer}")
         head = {"content-type": "application/cloudevents+json"}
         equal(word(server.http.request("POST", "/events/publish?topic=t", b'{"specversion":"1.0","id":"\xff"}', head)),
               (400, "bad_utf8"), "invalid UTF-8")
@@ -97,10 +98,12 @@ def test_one_bad_event_among_good_ones_spoils_only_itself():
         told = answer.json()
         equal((told["status"], told["accepted"], told["rejected"]), ("partial", 2, 1), "the whole")
         equal([r["status"] for r in told["results"]], ["accepted", "rejected", "accepted"], "each")
-        equal((told["results"][1]["error"], told["results"][1]["attribute"]), ("missing_attribute", "source"), "which and why")
+        equal((told["results"][1]["error"], told["results"][1]["attribute"]), ("missing_attribute", "source"),
+            "which and why")
         answer = server.publish("t", [bad])
         told = answer.json()
-        equal((answer.status, told["error"], told["accepted"], told["rejected"]), (400, "missing_attribute", 0, 1), "all bad")
+        equal((answer.status, told["error"], told["accepted"], told["rejected"]), (400, "missing_attribute", 0, 1),
+            "all bad")
         equal(word(server.publish("t", [])), (400, "bad_value"), "an empty batch")
         equal(word(server.publish("t", [event(i) for i in range(1001)])), (413, "too_large"), "1001 events")
 
@@ -146,7 +149,8 @@ def test_numbers_that_are_negative_too_large_or_none():
               (400, "bad_value"), "a negative offset")
         equal(word(server.change("/admin/reset", {"topic": "t", "group": "g", "to": {"offset": 1 << 62}, "confirm": True})),
               (400, "bad_value"), "an offset beyond the end")
-        equal(word(server.change("/admin/reset", {"topic": "t", "group": "g", "to": "earliest"})), (400, "confirm_required"), "no confirm")
+        equal(word(server.change("/admin/reset", {"topic": "t", "group": "g", "to": "earliest"})), (400,
+            "confirm_required"), "no confirm")
 
 
 def test_requests_that_smuggle_or_break_the_protocol():
@@ -161,16 +165,20 @@ def test_requests_that_smuggle_or_break_the_protocol():
         equal(status(raw(server, b"NONSENSE\r\n\r\n")), 400, "no request line")
         equal(status(raw(server, b"GET /livez HTTP/1.1\r\n\r\n")), 400, "no Host")
         equal(status(raw(server, b"GET /livez HTTP/1.1\r\nHost: evil.example\r\n\r\n", wait=1)), 403, "another Host")
-        equal(status(raw(server, b"GET /livez HTTP/1.1\r\n" + host + b"X: " + b"a" * 40000 + b"\r\n\r\n")), 431, "long headers")
+        equal(status(raw(server, b"GET /livez HTTP/1.1\r\n" + host + b"X: " + b"a" * 40000 + b"\r\n\r\n")), 431,
+            "long headers")
         chunked = (b"POST /events/publish?topic=t&partition=0 HTTP/1.1\r\n" + host +
                    b"Content-Type: application/cloudevents+json\r\nTransfer-Encoding: chunked\r\n\r\n")
         body = json.dumps(event("chunked")).encode()
         half = len(body) // 2
-        pieces = [chunked, b"%x\r\n" % half + body[:half] + b"\r\n", b"%x\r\n" % (len(body) - half) + body[half:] + b"\r\n0\r\n\r\n"]
+        pieces = [chunked, b"%x\r\n" % half + body[:half] + b"\r\n", b"%x\r\n" % (len(body) - half) + body[half:] +
+            b"\r\n0\r\n\r\n"]
         equal(status(raw(server, b"".join(pieces), wait=1)), 202, "a chunked body")
-        equal(status(raw(server, b"", pieces=[bytes([b]) for b in b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"])),
+        equal(status(raw(server, b"", pieces=[bytes([b]) for b in b"GET /livez HTTP/1.1\r\n" + host +
+            b"Connection: close\r\n\r\n"])),
               200, "byte by byte")
-        many = (b"GET /livez HTTP/1.1\r\n" + host + b"\r\n") * 20 + b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
+        many = (b"GET /livez HTTP/1.1\r\n" + host +
+            b"\r\n") * 20 + b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
         equal(raw(server, many).count(b"HTTP/1.1 200"), 21, "pipelined")
         for cut in (10, 40, 70):
             raw(server, chunked[:cut], wait=0.3)
@@ -183,12 +191,14 @@ def test_cross_site_requests_and_admin_without_token():
             answer = listener.request("GET", "/livez", headers={"origin": "https://evil.example"})
             equal(word(answer), (403, "forbidden"), "a foreign Origin")
         server.publish("t", event(1))
-        answer = server.admin.request("POST", "/admin/topics", json.dumps({"name": "x"}), {"content-type": "application/json"})
+        answer = server.admin.request("POST", "/admin/topics", json.dumps({"name": "x"}),
+            {"content-type": "application/json"})
         equal(word(answer), (401, "unauthorized"), "no token")
         answer = server.admin.request("POST", "/admin/topics", json.dumps({"name": "x"}),
                                       {"content-type": "application/json", "authorization": "Bearer wrong"})
         check(answer.status in (401, 403), f"a wrong token: {answer}")
-        answer = server.admin.request("POST", "/admin/topics", "name=x", {"content-type": "application/x-www-form-urlencoded",
+        answer = server.admin.request("POST", "/admin/topics", "name=x",
+            {"content-type": "application/x-www-form-urlencoded",
                                                                           "authorization": f"Bearer {server.token}"})
         equal(word(answer), (415, "media_type"), "a form")
         equal(server.admin.get("/admin/topics").status, 200, "reading needs none")

@@ -101,7 +101,8 @@ def test_every_attribute_type_survives():
         one = {"specversion": "1.0", "id": "types", "source": "/t", "type": "t", "flag": True, "count": -7,
                "text": "ü", "data": {"big": 12345678901234567890, "f": 1e300}}
         raw = json.dumps(one, ensure_ascii=False).encode()
-        answer = server.http.request("POST", "/events/publish?topic=t", raw, {"content-type": "application/cloudevents+json"})
+        answer = server.http.request("POST", "/events/publish?topic=t", raw,
+            {"content-type": "application/cloudevents+json"})
         equal(answer.status, 202, f"publish: {answer}")
         got = server.poll("c")[0]["event"]
         equal(got, one, "the event")

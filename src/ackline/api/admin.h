@@ -17,7 +17,7 @@
 
 namespace ackline::api {
 
-// --- topics -------------------------------------------------------------------------------------
+// --- topics
 struct Retention {
   std::optional<std::int64_t> age_ms;
   std::optional<std::uint64_t> bytes;  // per partition
@@ -48,7 +48,7 @@ struct Removed {
   std::string audit_id;
 };
 
-// --- groups, clients ----------------------------------------------------------------------------
+// --- groups, clients
 struct GroupItem {
   std::string topic;
   std::string group;
@@ -113,8 +113,10 @@ struct OffsetItem {
   WallMs written_time;
 };
 
-// --- progress -----------------------------------------------------------------------------------
+// --- progress
 struct PartitionLag {
+  // False: the partition is quarantined, its numbers are not to be trusted and shown as unknown.
+  bool known = true;
   delivery::ProgressReport report;
   Offset log_start;
   Offset high_watermark;
@@ -190,7 +192,7 @@ struct ReopenAnswer {
   std::string audit_id;  // "" in a dry run
 };
 
-// --- events and dead letters --------------------------------------------------------------------
+// --- events and dead letters
 struct EventsQuery {
   std::string topic;
   std::optional<std::uint32_t> partition;
@@ -269,7 +271,7 @@ struct Purged {
   std::string audit_id;
 };
 
-// --- the server ---------------------------------------------------------------------------------
+// --- the server
 struct HealthCheck {
   std::string name;
   bool ok = true;

@@ -18,11 +18,13 @@ struct Sums {
   double lag_seconds = 0;
   bool clamped = false;
   bool caught_up = true;
+  bool known = true;
 };
 
 Sums sum_up(const GroupLag& group) {
   Sums sums;
   for (const auto& [partition, one] : group.partitions) {
+    sums.known = sums.known && one.known;
     sums.lag += one.lag;
     sums.pending += one.pending;
     sums.lag_bytes += one.lag_bytes;
@@ -33,37 +35,43 @@ Sums sum_up(const GroupLag& group) {
   return sums;
 }
 
+// Unknown is null, never 0 (invariant 8).
 void append_partition(JsonWriter& writer, const PartitionLag& one) {
+  const auto told = [&one](auto value) { return one.known ? std::optional(value) : std::nullopt; };
   writer.begin_object()
-      .field("frontier", one.report.frontier)
-      .field("committed", one.report.frontier.next())
-      .field("cursor", one.report.cursor)
-      .field("logStart", one.log_start)
-      .field("highWatermark", one.high_watermark)
-      .field("lag", one.lag)
-      .field("pending", one.pending)
-      .field("settledAhead", one.report.settled_ahead)
-      .field("inFlight", one.report.in_flight)
-      .field("waiting", one.report.waiting)
-      .field("blocked", one.report.blocked)
-      .field("holes", one.report.holes)
-      .field("lagBytes", one.lag_bytes)
-      .field("lagSeconds", one.lag_seconds)
+      .field("frontier", told(one.report.frontier))
+      .field("committed", told(one.report.frontier.next()))
+      .field("cursor", told(one.report.cursor))
+      .field("logStart", told(one.log_start))
+      .field("highWatermark", told(one.high_watermark))
+      .field("lag", told(one.lag))
+      .field("pending", told(one.pending))
+      .field("settledAhead", told(one.report.settled_ahead))
+      .field("inFlight", told(one.report.in_flight))
+      .field("waiting", told(one.report.waiting))
+      .field("blocked", told(one.report.blocked))
+      .field("holes", told(one.report.holes))
+      .field("lagBytes", told(one.lag_bytes))
+      .field("lagSeconds", told(one.lag_seconds))
       .field("clamped", one.clamped)
       .end_object();
 }
 
 void append_lag(JsonWriter& writer, const GroupLag& group) {
   const Sums sums = sum_up(group);
+  // One partition that is unknown makes the sum unknown.
+  const auto told = [&sums](auto value) {
+    return sums.known ? std::optional(value) : std::nullopt;
+  };
   writer.begin_object()
       .field("topic", group.topic)
       .field("group", group.group)
       .field("asOf", group.as_of)
-      .field("lag", sums.lag)
-      .field("pending", sums.pending)
-      .field("caughtUp", sums.caught_up)
-      .field("lagBytes", sums.lag_bytes)
-      .field("lagSeconds", sums.lag_seconds)
+      .field("lag", told(sums.lag))
+      .field("pending", told(sums.pending))
+      .field("caughtUp", sums.known && sums.caught_up)
+      .field("lagBytes", told(sums.lag_bytes))
+      .field("lagSeconds", told(sums.lag_seconds))
       .field("clamped", sums.clamped)
       // The local log has no gaps: its distances are exact.
       .field("estimated", false)

@@ -33,10 +33,11 @@ void append_topic(JsonWriter& writer, const TopicItem& topic) {
       .end_object();
   writer.field("bytes", topic.bytes).key("offsets").begin_object();
   for (const auto& [partition, offsets] : topic.offsets) {
+    const bool known = offsets.state != PartitionState::kQuarantined;
     writer.key(partition)
         .begin_object()
-        .field("logStart", offsets.log_start)
-        .field("highWatermark", offsets.high_watermark)
+        .field("logStart", known ? std::optional(offsets.log_start) : std::nullopt)
+        .field("highWatermark", known ? std::optional(offsets.high_watermark) : std::nullopt)
         .field("state", state_word(offsets.state))
         .end_object();
   }

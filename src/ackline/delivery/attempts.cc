@@ -162,7 +162,8 @@ std::int64_t Dispatcher::Impl::backoff(const Progress& progress, std::uint32_t a
   const std::vector<std::int64_t>& steps = progress.group->spec.policy.backoff_ms;
   const std::size_t at = std::min<std::size_t>(attempt == 0 ? 0 : attempt - 1, steps.size() - 1);
   const std::int64_t base = std::clamp<std::int64_t>(steps[at], 0, kSlotSpanMaxMs / 2);
-  return base == 0 ? 0 : random_.between(base - base / 5, base + base / 5);
+  const std::int64_t spread = base * options_.jitter_percent / 100;
+  return base == 0 ? 0 : random_.between(base - spread, base + spread);
 }
 
 }  // namespace ackline::delivery

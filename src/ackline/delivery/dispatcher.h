@@ -68,6 +68,7 @@ class Dispatcher {
     Epoch epoch;                            // of this boot
     std::uint64_t ahead_max = 4'194'304;    // delivery.maxAhead: events offered past the frontier
     std::uint32_t suspects_per_client = 1;  // delivery.suspects
+    std::uint32_t jitter_percent = 20;      // of a backoff wait, up or down
     std::uint32_t restarts_max = 20;
     std::int64_t reconnect_grace_ms = 5'000;
     std::uint32_t read_events = 256;  // per read
@@ -80,7 +81,6 @@ class Dispatcher {
   ~Dispatcher();
 
   // --- what exists (from meta, at boot and while running)
-  // -----------------------------------------------------------
   void add_partition(PartitionSpec partition);
   void remove_partition(
       PartitionNumber partition);  // tombstone: all progress on it goes, no records
@@ -106,7 +106,6 @@ class Dispatcher {
   void resume(MonoMs now, WallMs wall, bool clean);
 
   // --- clients
-  // ------------------------------------------------------------------------------------------------------
   void add_client(ClientSpec client, MonoMs now);  // or replaces its options, newest wins
   // Unsubscribed: its leases end at once and are offered to others.
   void remove_client(ClientNumber client, MonoMs now);
@@ -124,7 +123,6 @@ class Dispatcher {
   void withdraw(const DeliveryId& id, MonoMs now);
 
   // --- work
-  // ---------------------------------------------------------------------------------------------------------
   void on_available(PartitionNumber partition, Offset end);
   void on_read(ProgressKey key, Offset from, Result<log::ReadBatch> batch, MonoMs now);
   // Offers what can be offered, at most about `budget` events. True: there is more to do at once.
@@ -161,7 +159,6 @@ class Dispatcher {
   std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> source_offsets);
 
   // --- reports (of the state as it is in memory; the shard waits for the sync before it answers)
-  // -----------------------
   [[nodiscard]] std::optional<ProgressReport> progress(ProgressKey key) const;
   [[nodiscard]] HolePage holes(ProgressKey key, Offset from, std::uint32_t limit) const;
   [[nodiscard]] BlockerReport blocker(ProgressKey key, MonoMs now) const;

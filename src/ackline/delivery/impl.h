@@ -170,6 +170,10 @@ class Dispatcher::Impl {
   bool adopt(Progress& progress, std::uint32_t index, Offset offset, std::uint64_t key_hash);
   void drop_recovered(Progress& progress, std::uint32_t index);
   [[nodiscard]] Result<void> restore_progress(Progress& progress, ByteView body);
+  // False: the bytes do not add up.
+  [[nodiscard]] bool restore_slots(Progress& progress, ByteReader& in);
+  void restore_dead(Progress& progress, ByteReader& in);
+  static void restore_lane(LaneState& lane, ByteReader& in);
   void snapshot_progress(const Progress& progress, std::string& out) const;
 
   // --- reopen.cc

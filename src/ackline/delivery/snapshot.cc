@@ -194,7 +194,17 @@ Result<void> Dispatcher::Impl::restore_progress(Progress& progress, ByteView bod
   }
   progress.frontier = *std::move(frontier);
   progress.slots = SlotSlab(section_at_);
+  if (!restore_slots(progress, in)) {
+    return corrupt();
+  }
+  restore_dead(progress, in);
+  if (progress.is_lane()) {
+    restore_lane(*progress.lane, in);
+  }
+  return in.ok() && in.empty() ? Result<void>{} : corrupt();
+}
 
+bool Dispatcher::Impl::restore_slots(Progress& progress, ByteReader& in) {
   const std::uint64_t slots = in.varint();
   for (std::uint64_t i = 0; i < slots && in.ok(); ++i) {
     const std::uint32_t index = u32_of(in);
@@ -213,7 +223,7 @@ Result<void> Dispatcher::Impl::restore_progress(Progress& progress, ByteView bod
     const std::string_view error = (flags & kErrorFlag) != 0 ? in.blob() : std::string_view{};
     constexpr std::uint32_t kIndexMax = 1U << 28U;
     if (!in.ok() || offset < Offset(0) || index > kIndexMax) {
-      return corrupt();
+      return false;
     }
     if (!adopt(progress, index, offset, key_hash)) {
       continue;
@@ -232,7 +242,10 @@ Result<void> Dispatcher::Impl::restore_progress(Progress& progress, ByteView bod
     slot.reoffer = 1;
     set_error(progress, index, error);
   }
+  return in.ok();
+}
 
+void Dispatcher::Impl::restore_dead(Progress& progress, ByteReader& in) {
   const std::uint64_t dead = in.varint();
   for (std::uint64_t i = 0; i < dead && in.ok(); ++i) {
     const Offset source(static_cast<std::int64_t>(in.varint()));
@@ -246,23 +259,21 @@ Result<void> Dispatcher::Impl::restore_progress(Progress& progress, ByteView bod
       progress.dead.set_error(DeadTable::Key{source, generation}, std::string(error));
     }
   }
+}
 
-  if (progress.is_lane()) {
-    LaneState& lane = *progress.lane;
-    lane.offered = in.varint();
-    lane.rate_per_second = u32_of(in);
-    const std::uint64_t items = in.varint();
-    for (std::uint64_t i = 0; i < items && in.ok(); ++i) {
-      LaneItem item;
-      item.source = Offset(static_cast<std::int64_t>(in.varint()));
-      item.dlq = Offset(in.svarint());
-      item.state = static_cast<LaneItemState>(std::min<std::uint8_t>(in.u8(), 3));
-      lane.resolved += item.state == LaneItemState::kResolved ? 1U : 0U;
-      lane.dead_again += item.state == LaneItemState::kDeadAgain ? 1U : 0U;
-      lane.items.push_back(item);
-    }
+void Dispatcher::Impl::restore_lane(LaneState& lane, ByteReader& in) {
+  lane.offered = in.varint();
+  lane.rate_per_second = u32_of(in);
+  const std::uint64_t items = in.varint();
+  for (std::uint64_t i = 0; i < items && in.ok(); ++i) {
+    LaneItem item;
+    item.source = Offset(static_cast<std::int64_t>(in.varint()));
+    item.dlq = Offset(in.svarint());
+    item.state = static_cast<LaneItemState>(std::min<std::uint8_t>(in.u8(), 3));
+    lane.resolved += item.state == LaneItemState::kResolved ? 1U : 0U;
+    lane.dead_again += item.state == LaneItemState::kDeadAgain ? 1U : 0U;
+    lane.items.push_back(item);
   }
-  return in.ok() && in.empty() ? Result<void>{} : corrupt();
 }
 
 }  // namespace ackline::delivery

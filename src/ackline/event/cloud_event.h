@@ -96,8 +96,8 @@ class CloudEvent {
 // `emmqpartition`: every name that starts with "empop" or "emmq"). They never leave the process,
 // and those of a publisher are dropped.
 [[nodiscard]] bool is_internal_attribute(std::string_view name);
-// The extensions of a dead letter, `dlqreason` to `dlqdeliveryid`; other names that start with "dlq" are
-// the user's.
+// The extensions of a dead letter, `dlqreason` to `dlqdeliveryid`; other names that start with
+// "dlq" are the user's.
 [[nodiscard]] bool is_dlq_attribute(std::string_view name);
 
 // A name by the specification: 1 to 128 of a-z and 0-9, and not `data`. Else `bad_attribute`.

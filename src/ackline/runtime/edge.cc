@@ -28,6 +28,15 @@ Result<GroupPtr> Edge::require_group(std::string_view topic, std::string_view gr
               "Subscribe to it first, or see /admin/groups.", "group");
 }
 
+api::Done<api::Removed> Edge::audited(std::string what, std::string subject,
+                                      api::Done<api::Removed> done) {
+  return [this, what = std::move(what), subject = std::move(subject),
+          done = std::move(done)](Result<api::Removed> removed) mutable {
+    if (removed && removed->removed) removed->audit_id = node_.audit().record(what, subject, {});
+    done(std::move(removed));
+  };
+}
+
 void Edge::ensure_topic(std::string name, api::Done<TopicPtr> done) {
   if (auto fine = event::check_topic_name(name); !fine) {
     answer_later<TopicPtr>(std::move(done), fail(fine));

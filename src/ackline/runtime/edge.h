@@ -28,7 +28,6 @@ class Edge final : public api::Traffic, public api::Admin {
   Edge(Node& node, ShardIndex here);
 
   // --- api::Traffic (edge_publish.cc, edge_subscribe.cc, edge_delivery.cc)
-  // -------------------------------------------------
   void publish(api::PublishRequest request, api::Done<api::PublishResults> done) override;
   void subscribe(api::SubscribeRequest request, api::Done<api::Subscribed> done) override;
   void unsubscribe(std::string client_id, std::optional<std::string> topic, std::string principal,
@@ -43,7 +42,6 @@ class Edge final : public api::Traffic, public api::Admin {
   void settle(api::SettleCall call, api::Done<api::SettleResults> done) override;
 
   // --- api::Admin (edge_topics.cc, edge_groups.cc)
-  // --------------------------------------------------------------------------
   void topics(api::Done<std::vector<api::TopicItem>> done) override;
   void topic(std::string name, api::Done<api::TopicItem> done) override;
   void create_topic(api::TopicCreate request, api::Done<api::TopicItem> done) override;
@@ -62,7 +60,6 @@ class Edge final : public api::Traffic, public api::Admin {
   void offsets(std::string topic, api::Done<std::vector<api::OffsetItem>> done) override;
 
   // --- api::Admin (edge_progress.cc, edge_reopen.cc)
-  // ------------------------------------------------------------------------
   void lag(std::optional<std::string> topic, std::optional<std::string> group, bool audit,
            api::Done<std::vector<api::GroupLag>> done) override;
   void holes(api::HolesQuery query, api::Done<api::HolesAnswer> done) override;
@@ -71,7 +68,6 @@ class Edge final : public api::Traffic, public api::Admin {
   void reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) override;
 
   // --- api::Admin (edge_events.cc, edge_dead_letters.cc)
-  // --------------------------------------------------------------------
   void events(api::EventsQuery query, api::Done<api::EventsAnswer> done) override;
   void browse_dead(api::DeadLetterQuery query, api::Done<api::DeadLetterPage> done) override;
   void redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) override;
@@ -112,6 +108,9 @@ class Edge final : public api::Traffic, public api::Admin {
       });
     });
   }
+  // Writes the audit line once the change is in meta, and puts its id into the answer.
+  [[nodiscard]] api::Done<api::Removed> audited(std::string what, std::string subject,
+                                                api::Done<api::Removed> done);
   // The topic, made when it is not there and may be made by itself.
   void ensure_topic(std::string name, api::Done<TopicPtr> done);
   void publish_to(const TopicPtr& topic, api::PublishRequest request,

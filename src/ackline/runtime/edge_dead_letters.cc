@@ -382,17 +382,16 @@ void Edge::end_lane(std::string lane_id, api::Done<api::Removed> done) {
   auto out = std::make_shared<api::Removed>();
   change<api::Removed>(
       out,
-      [this, out, lane = found->number, lane_id](const Catalog& catalog, Numbers&) -> Result<Plan> {
+      [out, lane = found->number](const Catalog& catalog, Numbers&) -> Result<Plan> {
         Plan plan;
         const LanePtr present = catalog.lane(lane);
         if (!present) return plan;
         out->removed = true;
-        out->audit_id = node_.audit().record("lane.end", lane_id, {});
         plan.writes.push_back({lane_key(lane), std::nullopt, {}});
         plan.delta.emplace_back(RemoveLane{lane});
         return plan;
       },
-      std::move(done));
+      audited("lane.end", lane_id, std::move(done)));
 }
 
 }  // namespace ackline::runtime

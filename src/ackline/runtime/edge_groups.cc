@@ -145,7 +145,7 @@ void Edge::patch_group(api::GroupPatch patch, api::Done<api::GroupPatched> done)
   auto audit = std::make_shared<std::string>();
   change<std::string>(
       audit,
-      [this, audit, patch = std::move(patch)](const Catalog& catalog, Numbers&) -> Result<Plan> {
+      [patch = std::move(patch)](const Catalog& catalog, Numbers&) -> Result<Plan> {
         const GroupPtr present = catalog.group(patch.topic, patch.group);
         if (!present) {
           return fail(ErrorCode::kGroupUnknown,
@@ -154,8 +154,6 @@ void Edge::patch_group(api::GroupPatch patch, api::Done<api::GroupPatched> done)
         auto changed = patched(*present, patch);
         if (!changed) return fail(changed);
         auto group = std::make_shared<const Group>(std::move(*changed));
-        *audit =
-            node_.audit().record("group.patch", fmt::format("{}/{}", patch.topic, patch.group), {});
         Plan plan;
         plan.writes.push_back({group_key(patch.topic, patch.group), encode(*group), {}});
         plan.delta.emplace_back(GroupPtr(group));
@@ -166,8 +164,10 @@ void Edge::patch_group(api::GroupPatch patch, api::Done<api::GroupPatched> done)
           done(fail(outcome));
           return;
         }
+        std::string audit_id =
+            node_.audit().record("group.patch", fmt::format("{}/{}", topic, name), {});
         group(topic, name,
-              [audit_id = std::move(*outcome),
+              [audit_id = std::move(audit_id),
                done = std::move(done)](Result<api::GroupItem> item) mutable {
                 if (!item) {
                   done(fail(item));
@@ -207,18 +207,16 @@ void Edge::delete_group(std::string topic, std::string group, bool force,
         auto out = std::make_shared<api::Removed>();
         change<api::Removed>(
             out,
-            [this, out, topic_name = at->topic, name = at->name](const Catalog& catalog_now,
-                                                                 Numbers&) -> Result<Plan> {
+            [out, topic_name = at->topic, name = at->name](const Catalog& catalog_now,
+                                                           Numbers&) -> Result<Plan> {
               Plan plan;
               const GroupPtr present = catalog_now.group(topic_name, name);
               if (!present) return plan;
               plan_remove_group(catalog_now, *present, plan);
               out->removed = true;
-              out->audit_id =
-                  node_.audit().record("group.delete", fmt::format("{}/{}", topic_name, name), {});
               return plan;
             },
-            std::move(done));
+            audited("group.delete", fmt::format("{}/{}", at->topic, at->name), std::move(done)));
       });
 }
 

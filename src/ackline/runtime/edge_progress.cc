@@ -28,7 +28,7 @@ void add_ages(ShardUnit& unit, std::vector<LagPart> parts,
   ages->done = std::move(done);
   for (std::size_t i = 0; i < ages->parts.size(); ++i) {
     const LagPart& part = ages->parts[i];
-    if (part.lag.pending == 0) continue;
+    if (part.lag.pending == 0 || !part.lag.known) continue;
     Offset oldest = part.lag.report.oldest_pending.value_or(part.lag.report.cursor);
     oldest = std::max(oldest, part.lag.log_start);
     if (oldest > part.lag.high_watermark) continue;

@@ -147,7 +147,7 @@ void Edge::delete_topic(std::string name, bool force, api::Done<api::Removed> do
         auto out = std::make_shared<api::Removed>();
         change<api::Removed>(
             out,
-            [this, out, name, force, dead](const Catalog& catalog, Numbers&) -> Result<Plan> {
+            [out, name, force, dead](const Catalog& catalog, Numbers&) -> Result<Plan> {
               const TopicPtr topic = catalog.topic(name);
               if (!topic) {
                 return fail(ErrorCode::kTopicUnknown, fmt::format("there is no topic {}", name));
@@ -162,10 +162,9 @@ void Edge::delete_topic(std::string name, bool force, api::Done<api::Removed> do
               Plan plan;
               plan_remove_topic(catalog, *topic, plan);
               out->removed = true;
-              out->audit_id = node_.audit().record("topic.delete", name, {});
               return plan;
             },
-            std::move(done));
+            audited("topic.delete", name, std::move(done)));
       });
 }
 

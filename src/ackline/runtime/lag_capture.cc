@@ -45,11 +45,13 @@ std::optional<LagPart> capture_lag(ShardUnit& unit, const delivery::ProgressKey&
   part.group = key.progress;
   part.partition = place->index.value();
   part.number = key.partition;
+  part.lag.known = !log->damage();
   part.lag.report = *report;
   part.lag.log_start = log->log_start();
   part.lag.high_watermark = log->high_watermark();
   fill_lag(part.lag);
-  if (part.lag.pending > 0) part.lag.lag_bytes = pending_bytes(unit, key, part.lag);
+  if (part.lag.known && part.lag.pending > 0)
+    part.lag.lag_bytes = pending_bytes(unit, key, part.lag);
   return part;
 }
 

@@ -227,7 +227,6 @@ std::vector<api::HealthCheck> Node::readiness() const {
 }
 
 // --- lanes
-// ------------------------------------------------------------------------------------------------------------------
 
 void Node::lane_part_done(ProgressNumber lane) {
   if (control_->catalog().lane(lane) != nullptr) finish_lane(lane);

@@ -52,8 +52,8 @@ struct NodeOptions {
   std::uint64_t topics_max = 10'000;
   std::uint64_t groups_max = 100'000;
   std::uint64_t clients_max = 100'000;
-  std::uint32_t partitions_max = 1024;  // of one topic
-  std::string instance_url;             // what clients are told
+  std::uint32_t partitions_max = 10'000;  // of one topic
+  std::string instance_url;               // what clients are told
   std::string instance_id;
   std::uint64_t random_seed = 1;
 };
@@ -108,7 +108,6 @@ class Node {
   void refresh_gauges(Task done);
 
   // --- for the edges
-  // -----------------------------------------------------------------------------------------------------
   [[nodiscard]] const NodeOptions& options() const { return options_; }
   [[nodiscard]] NodeDependencies& deps() { return deps_; }
   [[nodiscard]] std::uint32_t shard_count() const {

@@ -6,6 +6,7 @@
 #include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/node.h"
+#include "ackline/runtime/shard_checkpoint.h"
 
 namespace ackline::runtime {
 namespace {
@@ -79,7 +80,7 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
   for (std::uint32_t i = 0; i < old_count; ++i) {
     old[i].path = shard_path(old_count, i);
     if (auto done = deps_.fs.make_directories(old[i].path); !done) return done;
-    auto checkpoint = io::read_checkpoint(deps_.fs, old[i].path);
+    auto checkpoint = io::read_checkpoint(deps_.fs, old[i].path, kSectionVersion);
     if (!checkpoint) return fail(checkpoint);
     old[i].checkpoint = std::move(*checkpoint);
     if (old[i].checkpoint) checkpoints.push_back(&*old[i].checkpoint);

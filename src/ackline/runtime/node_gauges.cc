@@ -81,6 +81,8 @@ void Node::refresh_gauges(Task done) {
             metrics.gauge(metric::kHoles, labels)->set(sum.holes);
           }
           metrics.gauge(metric::kPendingDeliveries)->set(in_flight);
+          metrics.gauge(metric::kMetaCacheAge)
+              ->set(static_cast<double>(deps_.subscriptions.cache_age_ms()) / 1000.0);
           refresh_ages(shared);
         });
   });

@@ -40,6 +40,8 @@ NodeOptions node_options(const Config& config) {
   ShardOptions& shard = options.shard;
   shard.dispatcher.ahead_max = as<std::uint64_t>(config.integer("delivery.maxAhead"));
   shard.dispatcher.suspects_per_client = as<std::uint32_t>(config.integer("delivery.suspects"));
+  shard.dispatcher.jitter_percent =
+      as<std::uint32_t>(config.integer("delivery.backoff.jitterPercent"));
   shard.dispatcher.reconnect_grace_ms = config.duration_ms("delivery.reconnectGrace");
   shard.partition.segment_bytes =
       as<std::uint64_t>(config.size_bytes("storage.local.segmentBytes"));

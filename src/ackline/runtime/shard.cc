@@ -39,7 +39,6 @@ bool Shard::owns(PartitionNumber partition) const {
 }
 
 // --- the dispatcher's port
-// ----------------------------------------------------------------------------------------------
 
 void Shard::journal(state::RecordType type, PartitionNumber partition, ByteView body) {
   journal_->append(static_cast<std::uint8_t>(type), partition, body);
@@ -74,7 +73,6 @@ void Shard::lane_part_done(ProgressNumber lane, PartitionNumber /*partition*/) {
 }
 
 // --- the turn
-// -------------------------------------------------------------------------------------------------------------
 
 void Shard::schedule_turn() {
   if (turn_scheduled_ || !started_) return;
@@ -289,7 +287,6 @@ void Shard::after_sync(std::move_only_function<void(const Error*)> done) {
 }
 
 // --- timers
-// ---------------------------------------------------------------------------------------------------------------
 
 // One timer for all deadlines. An idle shard has none armed and uses no CPU.
 void Shard::arm() {

@@ -121,12 +121,10 @@ class Shard final : public delivery::DispatcherPort {
   [[nodiscard]] bool owns(PartitionNumber partition) const;
 
   // --- the catalog changes
-  // ----------------------------------------------------------------------------------------------
   void adopt(const Delta& delta);
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
 
   // --- traffic
-  // ----------------------------------------------------------------------------------------------------------
   using PublishDone = std::move_only_function<void(Result<Offset>)>;  // offset of the first frame
   void publish(PartitionNumber partition, std::vector<std::string> frames, PublishDone done);
   using SettleDone = std::move_only_function<void(Result<delivery::SettleAnswer>)>;
@@ -160,7 +158,6 @@ class Shard final : public delivery::DispatcherPort {
   void read_cold_time(PartitionNumber number, WallMs at, std::move_only_function<bool()> attempt);
 
   // --- life
-  // -------------------------------------------------------------------------------------------------------------
   void set_draining(bool draining);
   // Everything written, checkpointed and exported; then `done`. Nothing may be asked of the shard
   // afterwards.

@@ -147,7 +147,8 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
       one.done(std::unexpected(why));
       continue;
     }
-    written_.push_back([one = std::move(one)](const Error* error) mutable {
+    auto& release = options_.ack_sync ? turn_after_sync_ : written_;
+    release.push_back([one = std::move(one)](const Error* error) mutable {
       if (error != nullptr) {
         one.done(std::unexpected(*error));
       } else {

@@ -120,8 +120,10 @@ void Shard::quarantine(PartitionNumber number, const std::string& why) {
   found->second.damaged = true;
   found->second.log->quarantine(
       Error{ErrorCode::kQuarantined,
-            fmt::format("partition {} of {} is quarantined: {}", partition.index.value(),
-                        partition.topic->name, why),
+            why.find("is quarantined: ") != std::string::npos
+                ? why  // said already when it was found
+                : fmt::format("partition {} of {} is quarantined: {}", partition.index.value(),
+                              partition.topic->name, why),
             "Run ackline doctor; the other partitions go on.",
             {}});
 }
@@ -205,7 +207,6 @@ void Shard::resume(bool clean) {
 }
 
 // --- the catalog
-// ------------------------------------------------------------------------------------------------------------
 
 void Shard::add_group(const GroupPtr& group) {
   const bool known = group_metrics_.contains(group->number);

@@ -101,10 +101,6 @@ std::string DataDirectory::below(std::string_view name) const {
   return io::join(path_, name);
 }
 
-std::string DataDirectory::journal_path(ShardIndex shard) const {
-  return io::join(below(kJournalName), fmt::format("shard-{}", shard.value()));
-}
-
 std::string DataDirectory::random_bytes(std::size_t count) const {
   std::string out;
   while (out.size() < count) {

@@ -51,7 +51,6 @@ class DataDirectory {
   [[nodiscard]] std::string meta_path() const { return below(kMetaName); }
   [[nodiscard]] std::string offsets_path() const { return below(kOffsetsName); }
   [[nodiscard]] std::string log_path() const { return below(kLogName); }
-  [[nodiscard]] std::string journal_path(ShardIndex shard) const;
   [[nodiscard]] std::string admin_token_path() const { return below(kAdminTokenName); }
 
   // 20 bits that tell this directory from others in a deliveryId (invariant 12).

@@ -187,7 +187,6 @@ TEST_F(DataDirectoryTest, PathsLieBelowTheDirectory) {
   EXPECT_EQ(directory->meta_path(), "data/meta");
   EXPECT_EQ(directory->offsets_path(), "data/offsets");
   EXPECT_EQ(directory->log_path(), "data/log");
-  EXPECT_EQ(directory->journal_path(ShardIndex(3)), "data/journal/shard-3");
 }
 
 TEST(DataDirectoryOnDisk, ASecondProcessIsRefusedAndToldTheFirstOnesPid) {

@@ -47,9 +47,7 @@ class LocalMetaStoreImpl final : public LocalMetaStore {
   auto locked(Work work) -> decltype(work()) {
     auto result = [&]() -> decltype(work()) {
       const std::scoped_lock lock(mutex_);
-      if (const Result<void> ended = end_timed_out(); !ended) {
-        return fail(ended);
-      }
+      if (const Result<void> ended = end_timed_out(); !ended) return fail(ended);
       return work();
     }();
     hub_->deliver();
@@ -93,14 +91,10 @@ Result<void> check_size(const std::vector<WriteOp>& writes) {
 
 Result<void> LocalMetaStoreImpl::load() {
   const Result<std::optional<std::string>> stored = kv_.get(kRevisionKey);
-  if (!stored) {
-    return fail(stored);
-  }
+  if (!stored) return fail(stored);
   if (*stored) {
     const Result<Revision> revision = decode_revision(**stored);
-    if (!revision) {
-      return fail(revision);
-    }
+    if (!revision) return fail(revision);
     revision_ = *revision;
   }
   std::vector<WriteOp> orphans;
@@ -133,24 +127,18 @@ Result<void> LocalMetaStoreImpl::load() {
 
 Result<std::optional<LocalRecord>> LocalMetaStoreImpl::read(std::string_view key) const {
   const Result<std::optional<std::string>> stored = kv_.get(record_key(key));
-  if (!stored) {
-    return fail(stored);
-  }
+  if (!stored) return fail(stored);
   if (!*stored) {
     return std::optional<LocalRecord>();
   }
   Result<LocalRecord> record = decode_record(key, **stored);
-  if (!record) {
-    return fail(record);
-  }
+  if (!record) return fail(record);
   return std::optional<LocalRecord>(std::move(*record));
 }
 
 Result<Revision> LocalMetaStoreImpl::revision_of(std::string_view key) const {
   const auto record = read(key);
-  if (!record) {
-    return fail(record);
-  }
+  if (!record) return fail(record);
   return *record ? (*record)->revision : Revision();
 }
 
@@ -171,18 +159,14 @@ Result<Revision> LocalMetaStoreImpl::write(const std::vector<WriteOp>& writes) {
       continue;
     }
     const Result<Revision> there = revision_of(write.key);
-    if (!there) {
-      return fail(there);
-    }
+    if (!there) return fail(there);
     if (*there != Revision()) {
       batch.push_back({record_key(write.key), std::nullopt});
       events.push_back({WatchEvent::Kind::kRemove, {write.key, {}, revision}});
     }
   }
   batch.push_back({std::string(kRevisionKey), encode_revision(revision)});
-  if (const Result<void> written = kv_.write(batch, true); !written) {
-    return fail(written);
-  }
+  if (const Result<void> written = kv_.write(batch, true); !written) return fail(written);
   for (const WriteOp& write : writes) {
     tie(write);
   }
@@ -207,13 +191,9 @@ void LocalMetaStoreImpl::tie(const WriteOp& write) {
 Result<Written> LocalMetaStoreImpl::write_one(std::string_view key, std::string_view value,
                                               SessionId session) {
   const std::vector<WriteOp> writes = {{std::string(key), std::string(value), session}};
-  if (const Result<void> fits = check_size(writes); !fits) {
-    return fail(fits);
-  }
+  if (const Result<void> fits = check_size(writes); !fits) return fail(fits);
   const Result<Revision> revision = write(writes);
-  if (!revision) {
-    return fail(revision);
-  }
+  if (!revision) return fail(revision);
   return Written{true, *revision};
 }
 
@@ -243,9 +223,7 @@ Result<void> LocalMetaStoreImpl::end_session(SessionId session) {
     removals.push_back({key, std::nullopt, SessionId{}});
   }
   if (!removals.empty()) {
-    if (const Result<Revision> removed = write(removals); !removed) {
-      return fail(removed);
-    }
+    if (const Result<Revision> removed = write(removals); !removed) return fail(removed);
   }
   sessions_.erase(session);
   return {};
@@ -254,9 +232,7 @@ Result<void> LocalMetaStoreImpl::end_session(SessionId session) {
 Result<std::optional<Entry>> LocalMetaStoreImpl::get(std::string_view key) {
   return locked([&]() -> Result<std::optional<Entry>> {
     Result<std::optional<LocalRecord>> record = read(key);
-    if (!record) {
-      return fail(record);
-    }
+    if (!record) return fail(record);
     if (!*record) {
       return std::optional<Entry>();
     }
@@ -305,9 +281,7 @@ Result<Written> LocalMetaStoreImpl::try_acquire(std::string_view key,
                                                 std::string_view value, SessionId session) {
   return locked([&]() -> Result<Written> {
     const Result<std::optional<LocalRecord>> now = read(key);
-    if (!now) {
-      return fail(now);
-    }
+    if (!now) return fail(now);
     const bool matches = expected ? *now && (*now)->value == *expected : !*now;
     if (!matches) {
       return Written{false, *now ? (*now)->revision : Revision()};
@@ -319,9 +293,7 @@ Result<Written> LocalMetaStoreImpl::try_acquire(std::string_view key,
 Result<Written> LocalMetaStoreImpl::remove(std::string_view key) {
   return locked([&]() -> Result<Written> {
     const Result<Revision> there = revision_of(key);
-    if (!there) {
-      return fail(there);
-    }
+    if (!there) return fail(there);
     if (*there == Revision()) {
       return Written{};
     }
@@ -331,9 +303,7 @@ Result<Written> LocalMetaStoreImpl::remove(std::string_view key) {
 }
 
 Result<Written> LocalMetaStoreImpl::commit(const Transaction& transaction) {
-  if (const Result<void> fits = check_size(transaction.writes); !fits) {
-    return fail(fits);
-  }
+  if (const Result<void> fits = check_size(transaction.writes); !fits) return fail(fits);
   std::set<std::string_view> keys;
   for (const WriteOp& write : transaction.writes) {
     if (!keys.insert(write.key).second) {
@@ -344,9 +314,7 @@ Result<Written> LocalMetaStoreImpl::commit(const Transaction& transaction) {
   return locked([&]() -> Result<Written> {
     for (const Compare& compare : transaction.compares) {
       const Result<Revision> now = revision_of(compare.key);
-      if (!now) {
-        return fail(now);
-      }
+      if (!now) return fail(now);
       if (*now != compare.revision) {
         return Written{false, *now};
       }
@@ -395,9 +363,7 @@ Result<void> LocalMetaStoreImpl::expire_sessions() {
 Result<std::unique_ptr<LocalMetaStore>> open_local_meta_store(io::KeyValue& kv,
                                                               const Clock& clock) {
   auto store = std::make_unique<LocalMetaStoreImpl>(kv, clock);
-  if (const Result<void> loaded = store->load(); !loaded) {
-    return fail(loaded);
-  }
+  if (const Result<void> loaded = store->load(); !loaded) return fail(loaded);
   return store;
 }
 
