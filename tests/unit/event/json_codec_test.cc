@@ -42,9 +42,8 @@ TEST(JsonCodec, AMinimalEventComesBackAsItWent) {
 }
 
 TEST(JsonCodec, ExtensionsKeepTheirTypes) {
-  const auto event = parse_event(with(
-      R"("s":"5","i":5,"n":-2147483648,"yes":true,"no":false,)"
-      R"("expirytime":"2026-11-29T12:00:00Z")"));
+  const auto event = parse_event(with(R"("s":"5","i":5,"n":-2147483648,"yes":true,"no":false,)"
+                                      R"("expirytime":"2026-11-29T12:00:00Z")"));
   ASSERT_TRUE(event) << event.error().detail;
   EXPECT_EQ(event->find("s")->type, AttributeType::kString);
   EXPECT_EQ(event->find("i")->type, AttributeType::kInteger);

@@ -103,9 +103,8 @@ TEST(JsonScan, IntegersHaveThirtyTwoBits) {
 }
 
 TEST(JsonScan, ThePointerExamplesOfRfc6901) {
-  constexpr std::string_view kText =
-      R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,)"
-      R"("i\\j":5,"k\"l":6," ":7,"m~n":8})";
+  constexpr std::string_view kText = R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,)"
+                                     R"("i\\j":5,"k\"l":6," ":7,"m~n":8})";
   const auto document = json_document(kText).value();
   EXPECT_EQ(json_at(document, ""), kText);
   EXPECT_EQ(json_at(document, "/foo"), R"(["bar","baz"])");
