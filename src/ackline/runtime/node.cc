@@ -153,10 +153,18 @@ void Node::broadcast(std::shared_ptr<const Delta> delta, Task adopted) {
       *this, control_executor(),
       [delta](ShardUnit& unit, std::move_only_function<void(bool)> answer) {
         unit.shard->adopt(*delta);
-        unit.sessions->adopt(*delta);
         answer(true);
       },
-      [adopted = std::move(adopted)](const std::vector<bool>&) mutable { adopted(); });
+      // Sessions lend credit to other shards, which must know the client by then.
+      [this, delta, adopted = std::move(adopted)](const std::vector<bool>&) mutable {
+        gather<bool>(
+            *this, control_executor(),
+            [delta](ShardUnit& unit, std::move_only_function<void(bool)> answer) {
+              unit.sessions->adopt(*delta);
+              answer(true);
+            },
+            [adopted = std::move(adopted)](const std::vector<bool>&) mutable { adopted(); });
+      });
 }
 
 void Node::set_draining(bool on) {
