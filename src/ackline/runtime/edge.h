@@ -115,6 +115,8 @@ class Edge final : public api::Traffic, public api::Admin {
   void ensure_topic(std::string name, api::Done<TopicPtr> done);
   void publish_to(const TopicPtr& topic, api::PublishRequest request,
                   api::Done<api::PublishResults> done);
+  void publish_one(const Topic& topic, const event::Partitioner& partitioner,
+                   api::PublishRequest request, api::Done<api::PublishResults> done);
   [[nodiscard]] Result<TopicPtr> require_topic(std::string_view name);
   [[nodiscard]] Result<GroupPtr> require_group(std::string_view topic, std::string_view group);
   // Position -> first offset of every partition of the topic, asked from the shards that own them.

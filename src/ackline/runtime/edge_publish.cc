@@ -45,6 +45,39 @@ void Edge::publish(api::PublishRequest request, api::Done<api::PublishResults> d
   });
 }
 
+// The request that is most common, without what several partitions need.
+void Edge::publish_one(const Topic& topic, const event::Partitioner& partitioner,
+                       api::PublishRequest request, api::Done<api::PublishResults> done) {
+  const auto count = static_cast<std::uint32_t>(topic.partitions.size());
+  api::PublishEvent& event = request.events.front();
+  std::uint32_t partition = 0;
+  if (request.partition) {
+    partition = *request.partition;
+  } else if (event.partition_key) {
+    partition = partitioner.pick(*event.partition_key, count).value();
+  } else {
+    partition = static_cast<std::uint32_t>(turns_[topic.name]++ % count);
+  }
+  ShardUnit& owner = node_.owner(topic.name, PartitionIndex(partition));
+  auto answer = [this, partition, done = std::move(done)](Result<Offset> base) mutable {
+    run_on(executor(), [partition, done = std::move(done), base = std::move(base)]() mutable {
+      api::PublishResults results;
+      if (base) {
+        results.emplace_back(api::Published{partition, *base});
+      } else {
+        results.emplace_back(std::unexpected(std::move(base.error())));
+      }
+      done(std::move(results));
+    });
+  };
+  std::vector<std::string> frames;
+  frames.push_back(std::move(event.frame));
+  run_on(owner.executor, [&owner, number = topic.partitions[partition], frames = std::move(frames),
+                          answer = std::move(answer)]() mutable {
+    owner.shard->publish(number, std::move(frames), std::move(answer));
+  });
+}
+
 void Edge::publish_to(const TopicPtr& topic, api::PublishRequest request,
                       api::Done<api::PublishResults> done) {
   const auto count = static_cast<std::uint32_t>(topic->partitions.size());
@@ -60,6 +93,10 @@ void Edge::publish_to(const TopicPtr& topic, api::PublishRequest request,
   auto partitioner = event::Partitioner::make(topic->partitioner);
   if (!partitioner) {
     answer_later<api::PublishResults>(std::move(done), fail(partitioner));
+    return;
+  }
+  if (request.events.size() == 1) {
+    publish_one(*topic, *partitioner, std::move(request), std::move(done));
     return;
   }
   // Events without a key: one partition for the whole request, the next one in turn.

@@ -93,11 +93,6 @@ class Shard final : public delivery::DispatcherPort {
   // ---------------------------------------------------------------- Checkpoint and journal of
   // `path` for the partitions that `owner` maps to shards of the present layout. With an unchanged
   // layout `path` is this shard's own directory and the journal goes on from it.
-  struct RecoveryStats {
-    std::uint64_t records = 0;
-    std::uint64_t skipped = 0;
-    std::uint64_t damaged_partitions = 0;
-  };
   // Takes the catalog and opens this shard's partitions from their checkpoint sections.
   [[nodiscard]] Result<void> open_partitions(const Catalog& catalog,
                                              const std::vector<io::Checkpoint*>& checkpoints);
