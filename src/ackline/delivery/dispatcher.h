@@ -92,7 +92,8 @@ class Dispatcher {
   void open_progress(ProgressKey key, Offset start);
 
   // --- recovery: snapshot, then the records after it, then resume
-  // ---------------------------------------------------- One section of a checkpoint: everything of
+
+  // One section of a checkpoint: everything of
   // one partition. kCorrupt: damaged or of an unknown version.
   [[nodiscard]] Result<void> restore(PartitionNumber partition, ByteView section);
   void snapshot(PartitionNumber partition, MonoMs now, std::string& out) const;
@@ -141,7 +142,8 @@ class Dispatcher {
   void set_paused(bool paused);
 
   // --- retention, replay, reset, lanes
-  // ------------------------------------------------------------------------------ Retention took
+
+  // Retention took
   // everything below `log_start`; what groups had not passed is `gone` (invariant 30).
   void on_log_start(PartitionNumber partition, Offset log_start);
   // The lowest offset that some group still needs; nullopt: no group on it.

@@ -90,9 +90,7 @@ class Shard final : public delivery::DispatcherPort {
   Shard& operator=(const Shard&) = delete;
 
   // --- boot, before the thread runs (shard_recovery.cc)
-  // ---------------------------------------------------------------- Checkpoint and journal of
-  // `path` for the partitions that `owner` maps to shards of the present layout. With an unchanged
-  // layout `path` is this shard's own directory and the journal goes on from it.
+
   // Takes the catalog and opens this shard's partitions from their checkpoint sections.
   [[nodiscard]] Result<void> open_partitions(const Catalog& catalog,
                                              const std::vector<io::Checkpoint*>& checkpoints);
@@ -132,7 +130,8 @@ class Shard final : public delivery::DispatcherPort {
   void withdraw(const delivery::DeliveryId& id);
 
   // --- reports: captured after this turn's batch, handed over when that batch is synced (invariant
-  // 13) -------------------
+  // 13)
+
   template <class T>
   void report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done);
   // The same for a change that must be synced before it is answered (reset, replay, lane, purge).
