@@ -110,7 +110,8 @@ def p7_p8(options):
         nats_grown, nats_held = hold_nats(nats, held)
         rows = [Row("P7", f"memory of {held:,} in flight, RSS of the server", "MB", [grown / 1e6], "JetStream",
                     [nats_grown / 1e6], floor=100, target=64, smaller_is_better=True,
-                    note=f"{grown / held:.0f} bytes each (JetStream {nats_grown / nats_held:.0f}); its caches warm before; one measurement a run")]
+                    note=f"{grown / held:.0f} bytes each (JetStream {nats_grown / nats_held:.0f}), its read cache full "
+                         "before; measured once a run")]
         return rows + p8(options, server, home, nats, held, stored)
 
 
@@ -145,7 +146,8 @@ def p8(options, server, home, nats, held, stored):
     bytes_on_disk = sum(p.stat().st_size for p in pathlib.Path(home).rglob("*") if p.is_file())
     kept = f"WRONG: {wrong}" if wrong else "attempts, ids and lease times as before"
     note = (f"{stored:,} events stored ({bytes_on_disk / 1e9:.1f} GB with the journal), {held:,} in flight; JetStream has "
-            f"{held:,} stored and in flight. {kept}; {acked} of {of} sampled acks counted.")
+            f"{held:,} stored and in flight. {kept}; {acked} of {of} sampled acks counted. "
+            f"Each restart: {', '.join(f'{seconds:.2f}' for seconds in ours)} s.")
     if wrong:
         print(f"P8: {wrong}", flush=True)
     return [Row("P8", "kill -9 to ready", "s", ours, "JetStream", theirs, floor=1, target=None, judged="ratio",
