@@ -25,6 +25,9 @@ Shard::Shard(ShardOptions options, ShardDependencies dependencies)
                                                        Random(options_.random_seed));
   publish_seconds_ = deps_.metrics.histogram(metric::kPublishDuration);
   fsync_seconds_ = deps_.metrics.histogram(metric::kLogFsyncDuration);
+  // Syncs run in the lane of the shard's index.
+  sync_storage_ =
+      std::make_unique<TimedStorage>(deps_.storage, options_.index.value(), fsync_seconds_);
 }
 
 Shard::~Shard() = default;
@@ -178,11 +181,11 @@ void Shard::commit_publishes() {
     return;
   }
   for (const Appended& one : appended) turn_appended_.push_back(one);
-  const MonoMs from = now();
+  const std::int64_t begun_us = stopwatch_us();
   for (auto& [answer, offset] : done) {
-    auto release = [this, from, at = offset,
+    auto release = [this, begun_us, at = offset,
                     reply = std::move(answer)](const Error* error) mutable {
-      publish_seconds_->observe(static_cast<double>(now().value() - from.value()) / 1000.0);
+      publish_seconds_->observe(seconds_since(begun_us));
       if (error != nullptr) {
         reply(std::unexpected(*error));
       } else {

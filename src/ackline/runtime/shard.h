@@ -37,6 +37,7 @@
 #include "ackline/io/journal/journal.h"
 #include "ackline/log/local/partition.h"
 #include "ackline/runtime/catalog.h"
+#include "ackline/runtime/timed_storage.h"
 #include "ackline/state/offset_store.h"
 
 namespace ackline::runtime {
@@ -332,7 +333,7 @@ class Shard final : public delivery::DispatcherPort {
 
   std::shared_ptr<Histogram> publish_seconds_;
   std::shared_ptr<Histogram> fsync_seconds_;
-  MonoMs sync_started_;
+  std::unique_ptr<TimedStorage> sync_storage_;  // the journal's
   struct GroupMetrics;
   std::unordered_map<ProgressNumber, std::unique_ptr<GroupMetrics>> group_metrics_;
   std::unordered_map<PartitionNumber, std::shared_ptr<Counter>> published_;

@@ -179,7 +179,7 @@ Result<void> Shard::start_journal(const io::JournalRecovery& recovered) {
                              .directory = options_.journal_path,
                              .shard = options_.index,
                              .executor = deps_.executor,
-                             .storage = deps_.storage};
+                             .storage = *sync_storage_};
   options.new_journal_id = Random(options_.random_seed ^ 0x6a6f75726e616cU).next() | 1U;
   options.file_bytes = options_.journal_file_bytes;
   options.sync_interval_ms = options_.sync_interval_ms;
