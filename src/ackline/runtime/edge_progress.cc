@@ -53,9 +53,11 @@ void add_ages(ShardUnit& unit, std::vector<LagPart> parts,
 
 using Wanted = std::set<ProgressNumber>;
 
+using LagParts = Result<std::vector<LagPart>>;
+
 void lag_of_shard(ShardUnit& unit, std::shared_ptr<const Wanted> wanted,
-                  std::move_only_function<void(std::vector<LagPart>)> answer) {
-  unit.shard->report<std::vector<LagPart>>(
+                  std::move_only_function<void(LagParts)> answer) {
+  unit.shard->try_report<std::vector<LagPart>>(
       [&unit, wanted] {
         std::vector<LagPart> parts;
         for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
@@ -64,8 +66,12 @@ void lag_of_shard(ShardUnit& unit, std::shared_ptr<const Wanted> wanted,
         }
         return parts;
       },
-      [&unit, answer = std::move(answer)](std::vector<LagPart> parts) mutable {
-        add_ages(unit, std::move(parts), std::move(answer));
+      [&unit, answer = std::move(answer)](LagParts parts) mutable {
+        if (parts) {
+          add_ages(unit, std::move(*parts), std::move(answer));
+        } else {
+          answer(std::move(parts));
+        }
       });
 }
 
@@ -149,15 +155,26 @@ void Edge::lag(std::optional<std::string> topic, std::optional<std::string> grou
     }
     (*shared_done)(std::move(answers));
   };
-  gather<std::vector<LagPart>>(
+  gather<LagParts>(
       node_, executor(),
-      [wanted, audit](ShardUnit& unit, std::move_only_function<void(std::vector<LagPart>)> answer) {
+      [wanted, audit](ShardUnit& unit, std::move_only_function<void(LagParts)> answer) {
         // An audit reads files: what is only in the tail is written first, and nothing is cut
         // meanwhile.
         if (audit) unit.shard->flush_tails();
         lag_of_shard(unit, wanted, std::move(answer));
       },
-      [this, audit, combine](std::vector<std::vector<LagPart>> parts) {
+      [this, audit, combine](std::vector<LagParts> answers) {
+        std::vector<std::vector<LagPart>> parts;
+        for (LagParts& one : answers) {
+          if (!one) {
+            // Part of an answer would read as less lag than there is (invariant 8).
+            Audit failed;
+            failed.outcome = fail(one);
+            combine({}, &failed);
+            return;
+          }
+          parts.push_back(std::move(*one));
+        }
         if (!audit) {
           combine(parts, nullptr);
           return;

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t kPumpBudget = 2048;  // events offered in one turn
 constexpr std::int64_t kExportMs = 1000;     // how far the OffsetStore may be behind
 constexpr std::int64_t kRetryMs = 100;       // a batch that could not be written
+constexpr std::int64_t kSyncStallMs = 250;
 constexpr std::int64_t kStallMs = 1000;      // a timer this late means that we stood still
 
 }  // namespace
@@ -90,7 +91,8 @@ void Shard::turn() {
   const MonoMs at = now();
   bool more = false;
   if (!write_error_) {
-    if (const auto due = dispatcher_->next_due(); due && *due <= at) dispatcher_->tick(at);
+    const auto due = sync_stalled() ? std::nullopt : dispatcher_->next_due();
+    if (due && *due <= at) dispatcher_->tick(at);
     more = dispatcher_->pump(at, wall(), kPumpBudget);
     write_dead_letters();
   }
@@ -116,6 +118,13 @@ void Shard::note_stall() {
     dispatcher_->extend_all(gap_ms);
   }
   expected_at_.reset();
+}
+
+// A sync that takes this long stops the clock of leases: an offer that waits for it would end before
+// its client has it (invariant 14).
+bool Shard::sync_stalled() const {
+  return !synced_offers_.empty() &&
+         now().value() - synced_offers_.front().at.value() > kSyncStallMs;
 }
 
 bool Shard::commit_deliveries() {
@@ -221,7 +230,7 @@ void Shard::release_written() {
     if (options_.sync_commit) journal_->want_sync();
   }
   if (!turn_sync_offers_.empty() || !turn_after_sync_.empty()) journal_->want_sync();
-  for (auto& offer : turn_sync_offers_) synced_offers_.push_back({lsn, std::move(offer)});
+  for (auto& offer : turn_sync_offers_) synced_offers_.push_back({lsn, now(), std::move(offer)});
   turn_sync_offers_.clear();
   for (auto& release : turn_after_sync_) after_sync_.push_back({lsn, std::move(release)});
   turn_after_sync_.clear();
@@ -239,7 +248,8 @@ void Shard::release_written() {
   if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
   const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
   // One at a time: while one is under way the journal cannot get shorter.
-  const bool checkpointing = checkpoint_ != nullptr || checkpoint_wanted_;
+  const bool checkpointing = checkpoint_ != nullptr || checkpoint_wanted_ ||
+                             now() < checkpoint_not_before_;
   if (!checkpointing && journal_->journaled_bytes() >= journaled_floor_ + most) {
     due_.checkpoint = now();
   }
@@ -258,6 +268,11 @@ void Shard::on_synced(Lsn synced) {
     unsynced_.pop_front();
   }
   std::vector<delivery::Offer> offers;
+  if (sync_stalled() && synced_offers_.front().lsn <= synced) {
+    // Nobody had these yet, and the disk kept everybody waiting.
+    dispatcher_->extend_all(now().value() - synced_offers_.front().at.value());
+    readable = true;
+  }
   while (!synced_offers_.empty() && synced_offers_.front().lsn <= synced) {
     offers.push_back(std::move(synced_offers_.front().offer));
     synced_offers_.pop_front();
@@ -297,7 +312,8 @@ void Shard::arm() {
   const auto consider = [&next](const std::optional<MonoMs>& deadline) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   };
-  const auto due = write_error_ ? std::nullopt : dispatcher_->next_due();
+  const bool still = write_error_ || sync_stalled();
+  const auto due = still ? std::nullopt : dispatcher_->next_due();
   consider(due);
   consider(due_.exports);
   consider(due_.checkpoint);

@@ -133,6 +133,12 @@ class Shard final : public delivery::DispatcherPort {
   // --- reports: captured after this turn's batch, handed over when that batch is synced (invariant
   // 13)
 
+  // An error instead, when this turn's batch cannot be written or synced: what is only in memory is
+  // nobody's progress.
+  template <class T>
+  void try_report(std::move_only_function<T()> capture,
+                  std::move_only_function<void(Result<T>)> done);
+  // As it is, even then: for what is not progress.
   template <class T>
   void report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done);
   // The same for a change that must be synced before it is answered (reset, replay, lane, purge).
@@ -205,6 +211,7 @@ class Shard final : public delivery::DispatcherPort {
   };
   struct SyncOffer {
     Lsn lsn;
+    MonoMs at;
     delivery::Offer offer;
   };
   struct RejectKey {
@@ -228,6 +235,7 @@ class Shard final : public delivery::DispatcherPort {
   // The turn (shard.cc).
   void schedule_turn();
   void turn();
+  [[nodiscard]] bool sync_stalled() const;
   [[nodiscard]] bool commit_deliveries();
   void commit_publishes();
   void release_written();
@@ -321,6 +329,7 @@ class Shard final : public delivery::DispatcherPort {
   std::uint64_t journaled_floor_ = 0;
   std::map<delivery::ProgressKey, state::OffsetValue> exported_;
   bool checkpoint_wanted_ = false;
+  MonoMs checkpoint_not_before_;  // after one that failed
   bool exporting_ = false;
   std::uint64_t free_bytes_ = 0;
   std::uint64_t used_since_look_ = 0;
@@ -340,22 +349,42 @@ class Shard final : public delivery::DispatcherPort {
 };
 
 template <class T>
-void Shard::report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done) {
+void Shard::try_report(std::move_only_function<T()> capture,
+                       std::move_only_function<void(Result<T>)> done) {
   // The capture happens at the end of this turn, so that it sees what the turn did; the wait covers
   // the same batch.
-  written_.push_back(
-      [this, capture = std::move(capture), done = std::move(done)](const Error*) mutable {
-        T value = capture();
-        const Lsn lsn = journal_->written();
-        if (journal_->synced() >= lsn || journal_->poison() != nullptr) {
-          done(std::move(value));
-          return;
-        }
-        journal_->want_sync();
-        after_sync_.push_back({lsn, [value = std::move(value), done = std::move(done)](
-                                        const Error*) mutable { done(std::move(value)); }});
-      });
+  written_.push_back([this, capture = std::move(capture),
+                      done = std::move(done)](const Error* error) mutable {
+    if (error != nullptr) {
+      done(std::unexpected(*error));
+      return;
+    }
+    T value = capture();
+    const Lsn lsn = journal_->written();
+    if (journal_->synced() >= lsn) {
+      done(std::move(value));
+      return;
+    }
+    journal_->want_sync();
+    after_sync_.push_back({lsn, [value = std::move(value),
+                                 done = std::move(done)](const Error* failed) mutable {
+                             if (failed != nullptr) {
+                               done(std::unexpected(*failed));
+                             } else {
+                               done(std::move(value));
+                             }
+                           }});
+  });
   schedule_turn();
+}
+
+template <class T>
+void Shard::report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done) {
+  auto shared = std::make_shared<std::move_only_function<T()>>(std::move(capture));
+  try_report<T>([shared] { return (*shared)(); },
+                [shared, done = std::move(done)](Result<T> value) mutable {
+                  done(value ? std::move(*value) : (*shared)());
+                });
 }
 
 }  // namespace ackline::runtime

@@ -101,7 +101,8 @@ void Shard::capture_checkpoint() {
   if (auto done = gather_sections(*job, journal_->written()); !done) {
     log_warn("a checkpoint could not be prepared; it is tried again",
              {{"shard", options_.index}, {"error", done.error().detail}});
-    due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
+    checkpoint_not_before_ = now().plus(options_.checkpoint_interval_ms);
+    due_.checkpoint = checkpoint_not_before_;
     if (stopping_) finish_stop();
     return;
   }
@@ -162,7 +163,8 @@ void Shard::end_checkpoint(const Result<void>& outcome) {
   } else {
     log_warn("a checkpoint failed; the journal is kept and it is tried again",
              {{"shard", options_.index}, {"error", outcome.error().detail}});
-    due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
+    checkpoint_not_before_ = now().plus(options_.checkpoint_interval_ms);
+    due_.checkpoint = checkpoint_not_before_;
   }
   if (stopping_) {
     finish_stop();
@@ -197,7 +199,7 @@ void Shard::export_offsets() {
   if (exporting_ || journal_->poison() != nullptr) return;
   exporting_ = true;
   using Records = std::vector<state::OffsetRecord>;
-  report<Records>(
+  try_report<Records>(
       [this] {
         Records records;
         for (const delivery::ProgressKey& key : dispatcher_->keys()) {
@@ -214,13 +216,14 @@ void Shard::export_offsets() {
         }
         return records;
       },
-      [this](Records records) {
-        if (records.empty()) {
+      [this](Result<Records> records) {
+        if (!records || records->empty()) {
+          if (!records) exported_.clear();
           exporting_ = false;
           return;
         }
         auto moved = std::make_shared<Result<std::size_t>>(0);
-        auto batch = std::make_shared<Records>(std::move(records));
+        auto batch = std::make_shared<Records>(std::move(*records));
         deps_.storage.run(
             3000, [this, moved, batch] { *moved = deps_.offsets.write_offsets(*batch); },
             deps_.executor,
