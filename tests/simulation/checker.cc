@@ -5,6 +5,11 @@
 #include <algorithm>
 
 namespace ackline::sim {
+namespace {
+
+constexpr Ms kAliveMs = 1000;
+
+}  // namespace
 
 void Checker::fail(const std::string& rule, const std::string& story) {
   if (!broken_) broken_ = fmt::format("[t={}] {}: {}", now_, rule, story);
@@ -117,6 +122,13 @@ bool Checker::group_exists(const std::string& topic, const std::string& group) c
 void Checker::drop_group(const std::string& topic, const std::string& group) {
   current_group_.erase({topic, group});
   recently_gone_[topic + "/" + group] = now_;
+  // Its dead letters go along, and the names may be used again.
+  std::erase_if(entry_of_key_, [&](const auto& one) {
+    return one.first.starts_with(group + "/" + topic + "@");
+  });
+  std::erase_if(key_of_entry_, [&](const auto& one) {
+    return one.second.starts_with(group + "/" + topic + "@");
+  });
 }
 
 void Checker::drop_groups_of(const std::string& topic) {
@@ -186,6 +198,11 @@ void Checker::unsubscribed(const std::string& client, const std::string& topic,
   Group* group = group_of(topic, name);
   if (group == nullptr) return;
   ++group->disruptions;
+  for (auto& [index, part] : group->parts) {
+    for (auto& [offset, state] : part.states) {
+      for (Offer& offer : state.offers) offer.over = offer.over || offer.client == client;
+    }
+  }
   if (group->facts.broadcast) drop_group(topic, name);
 }
 
@@ -197,6 +214,7 @@ void Checker::disrupted(const std::string& client) {
 void Checker::stream_closed(const std::string& client) {
   disrupted(client);
   clients_[client].loss_at = now_ + grace_ms_;
+  clients_[client].closed_at = now_;
 }
 
 void Checker::stream_opened(const std::string& client) {
@@ -212,7 +230,7 @@ void Checker::stream_opened(const std::string& client) {
     for (auto& [partition, part] : groups_[index].parts) {
       for (auto& [offset, state] : part.states) {
         for (Offer& offer : state.offers) {
-          offer.over = offer.over || (offer.client == client && offer.at <= *one.loss_at);
+          offer.over = offer.over || (offer.client == client && offer.at <= one.closed_at + slack_ms_);
         }
       }
     }
@@ -243,7 +261,7 @@ void Checker::died(bool power_cut, Ms durable_before) {
           if (!offer.lane) state.floor = std::min(state.floor, offer.attempt);
         }
         if (state.acked && state.acked_at >= lost_from) {
-          state.acked = false;
+          state.acked = state.acked_done = false;
           state.ack_possible = true;
         }
         if (state.dead && state.dead_at >= lost_from) {
@@ -255,17 +273,20 @@ void Checker::died(bool power_cut, Ms durable_before) {
   }
 }
 
-// Time stands still while the process is down (invariant 15); graces count from readiness (14).
+// Time stands still while the process is down, but for what the alive marks cannot tell (invariant
+// 15); graces count from readiness (14).
 void Checker::came_back(Ms down_ms) {
   for (auto& [name, index] : current_group_) {
     for (auto& [partition, part] : groups_[index].parts) {
       for (auto& [offset, state] : part.states) {
-        for (Offer& offer : state.offers) offer.lease_end += down_ms;
+        for (Offer& offer : state.offers) offer.lease_end += down_ms - kAliveMs;
       }
     }
   }
   for (auto& [name, client] : clients_) {
-    if (client.streams) client.loss_at = now_ + grace_ms_;
+    if (!client.streams) continue;
+    client.loss_at = now_ + grace_ms_;
+    client.closed_at = now_;
   }
 }
 

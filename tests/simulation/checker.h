@@ -121,7 +121,8 @@ class Checker {
   // One event for one group.
   struct State {
     std::vector<Offer> offers;
-    bool acked = false;  // certain
+    bool acked = false;       // certain
+    bool acked_done = false;  // an ack was answered with more than `already`
     Ms acked_at = 0;
     bool ack_possible = false;
     bool reject_asked = false;
@@ -161,7 +162,8 @@ class Checker {
     std::int64_t offset = 0;
   };
   struct Client {
-    std::optional<Ms> loss_at;  // its leases end then, unless it comes back
+    std::optional<Ms> loss_at;  // what it held at `closed_at` ends then, unless it comes back
+    Ms closed_at = 0;
     bool streams = false;
   };
 
@@ -180,7 +182,7 @@ class Checker {
                                     std::int64_t offset) const;
   [[nodiscard]] bool in_flux(const Part& part) const;
   void apply_replay(Part& part, Ms invoked);
-  void apply_reset(Part& part);
+  void apply_reset(Part& part, Ms invoked);
   void apply_perhaps(Part& part);
   void check_order(Group& group, Part& part, Log& log, const Event& event,
                    const DeliverySeen& seen);

@@ -90,9 +90,7 @@ void Checker::delivered(const DeliverySeen& seen) {
     if (offer.client != seen.client || offer.attempt != seen.attempt) {
       fail("a resend is the same offer", tell(seen) + tell(state));
     }
-    if (state.acked && state.acked_at + slack_ms_ < now_ && !flux && !lane) {
-      fail("an ack is final (13)", tell(seen) + tell(state));
-    }
+    // A resend may have waited for a sync while the ack came: no promise is broken.
     return;
   }
   if (!lane && !flux) {
@@ -100,7 +98,7 @@ void Checker::delivered(const DeliverySeen& seen) {
     if (state.dead) return fail("a dead letter is terminal (17)", tell(seen) + tell(state));
     if (state.skipped) return fail("a reset goes past (18)", tell(seen) + tell(state));
   }
-  if (lane && !flux && !maybe_dead(*group, state)) {
+  if (lane && !flux && !maybe_terminal(*group, part, log, seen.offset)) {
     fail("a lane takes terminal events only (18)", tell(seen) + tell(state));
   }
   if (!flux) {
@@ -135,7 +133,8 @@ void Checker::check_exclusive(const Group& group, State& state, const DeliverySe
     if (offer.over) continue;
     Ms until = offer.lease_end;
     const auto client = clients_.find(offer.client);
-    if (client != clients_.end() && client->second.loss_at) {
+    if (client != clients_.end() && client->second.loss_at &&
+        offer.at <= client->second.closed_at + slack_ms_) {
       until = std::min(until, *client->second.loss_at);
     }
     if (until > now_ + slack_ms_) {
@@ -240,7 +239,11 @@ void Checker::settled(const SettleSeen& seen) {
     }
   }
   if (offer->lane) {
-    offer->over = offer->over || (done && seen.verb != Verb::kExtend);
+    if (done && seen.verb == Verb::kExtend) {
+      offer->lease_end = seen.invoked + seen.lease_ms;
+    } else {
+      offer->over = offer->over || done;
+    }
     return;
   }
   if (!seen.error.empty()) {
@@ -251,6 +254,9 @@ void Checker::settled(const SettleSeen& seen) {
       fail("what is terminal stays so (13)", story() + "; " + tell(*state));
     } else if (forgotten && offer == &state->offers.back() && !offer->over && !flux &&
                offer->client == seen.client && !group->ending &&
+               !topics_[group->incarnation].deleting &&
+               !(clients_[seen.client].loss_at &&
+                 offer->at <= clients_[seen.client].closed_at + slack_ms_) &&
                offer->disruptions == group->disruptions && offer->lease_end > now_ + slack_ms_) {
       fail("a live lease is its holder's (12)", story() + "; " + tell(*state));
     } else if (seen.error == "settled" && seen.verb == Verb::kAck && !flux) {
@@ -267,10 +273,11 @@ void Checker::settled(const SettleSeen& seen) {
   };
   switch (seen.verb) {
     case Verb::kAck:
-      if (done && !flux && (state->acked || state->dead)) {
+      if (done && !flux && (state->acked_done || state->dead)) {
         fail("a second ack is `already` (13)", story() + "; " + tell(*state));
       }
       offer->over = true;
+      state->acked_done = state->acked_done || (done && !flux);
       terminal(state->acked, state->acked_at, state->ack_possible);
       return;
     case Verb::kReject:

@@ -43,7 +43,7 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
   part.unsure = false;
   part.maybe_start = 0;
   if (part.pending_reset) {
-    apply_reset(part);
+    apply_reset(part, invoked);
   } else {
     apply_replay(part, invoked);
   }
@@ -56,22 +56,28 @@ void Checker::apply_replay(Part& part, Ms invoked) {
     const bool before = state.acked && state.acked_at < invoked;
     if (state.acked || state.dead) state.seen = false;
     state.ack_possible = state.ack_possible && !before;
-    state.acked = state.dead = state.skipped = false;
+    state.acked = state.acked_done = state.dead = state.skipped = false;
     state.floor = 1;
   }
 }
 
-void Checker::apply_reset(Part& part) {
+void Checker::apply_reset(Part& part, Ms invoked) {
   part.start = part.pending_to;
   for (auto& [offset, state] : part.states) {
     for (Offer& offer : state.offers) {
       offer.over = true;
-      offer.dropped = true;
+      // One that came after it was asked may be of the new generation.
+      offer.dropped = offer.dropped ||
+                      (offer.at < invoked && (!offer.lane || offset >= part.pending_to));
     }
     const bool passed = offset < part.pending_to;
-    state.acked = state.dead = state.ack_possible = state.reject_asked = false;
+    const bool after = !state.offers.empty() && state.offers.back().at >= invoked;
+    state.ack_possible = after && (state.ack_possible || state.acked);
+    state.reject_asked = after && (state.reject_asked || state.dead);
+    state.acked = state.acked_done = state.dead = false;
     state.skipped = passed;
-    state.seen = false;
+    state.seen = after;
+    if (after) continue;
     state.floor = 1;
     state.attempts = 0;
   }
@@ -91,7 +97,7 @@ void Checker::apply_perhaps(Part& part) {
     state.ack_possible = state.ack_possible || state.acked;
     state.reject_asked = state.reject_asked || state.dead;
     if (state.acked || state.dead) state.seen = false;
-    state.acked = state.dead = false;
+    state.acked = state.acked_done = state.dead = false;
     state.floor = 1;
   }
 }
@@ -293,10 +299,23 @@ void Checker::finish(const std::string& name, const std::vector<LogSeen>& record
     entries.insert(seen.entry);
     buried.insert({seen.group, {seen.partition, seen.offset}});
   }
+  // Key: group/topic@incarnation/partition/offset/generation.
+  const auto buried_again = [&](const std::string& key) {
+    std::vector<std::string> parts;
+    for (std::size_t at = 0; at != std::string::npos;) {
+      const std::size_t slash = key.find('/', at);
+      parts.push_back(key.substr(at, slash - at));
+      at = slash == std::string::npos ? slash : slash + 1;
+    }
+    return parts.size() == 5 &&
+           (group_of(name, parts[0]) == nullptr ||
+            buried.contains({parts[0], {static_cast<std::uint32_t>(std::stoul(parts[2])),
+                                        std::stoll(parts[3])}}));
+  };
   if (!purged_.contains(name)) {
     for (const auto& [entry, key] : key_of_entry_) {
-      if (entry.starts_with(name + "_DLQ:") && !entries.contains(entry) &&
-          group_of(name, key.substr(0, key.find('/'))) != nullptr) {
+      // One of a later generation stands for those before it.
+      if (entry.starts_with(name + "_DLQ:") && !entries.contains(entry) && !buried_again(key)) {
         return fail("a dead letter stays (16)", entry + " " + key);
       }
     }

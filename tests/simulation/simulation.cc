@@ -43,7 +43,7 @@ void Simulation::plan() {
   world.retention_interval_ms = 2000;
   world.retention_hold = random_.chance(4, 5);
   world.reconnect_grace_ms = random_.between(1000, 5000);
-  checker_ = std::make_unique<Checker>(3 + 6 * world.times.handover_max_ms,
+  checker_ = std::make_unique<Checker>(3 + 6 * world.times.handover_max_ms + 5 * world.times.storage_max_ms,
                                        world.reconnect_grace_ms, world.retention_hold);
   world_ = std::make_unique<World>(world);
   world_->on_death = [this](Death how, Ms durable_before) { on_death(how, durable_before); };
@@ -179,6 +179,7 @@ void Simulation::live_until(Ms at, const std::function<bool()>& done) {
     world_->time().run_until(at, [&] {
       return world_->struck() || death_wanted_ || checker_->broken() || done();
     });
+    if (world_->time().restless()) checker_->fail("an idle server rests", "a busy loop");
     if (checker_->broken()) return;
     if (world_->struck()) {
       death_wanted_.reset();
@@ -231,10 +232,10 @@ void Simulation::drain() {
   const Ms until = world_->time().now() + kDrainMs;
   auto settled = std::make_shared<bool>(false);
   auto last = std::make_shared<std::string>("nothing was answered");
-  auto ask = std::make_shared<std::function<void()>>();
-  every(300, 700, [this, settled, last] {
+  auto stuck = std::make_shared<std::pair<std::string, std::string>>();
+  every(300, 700, [this, settled, last, stuck] {
     if (!world_->alive() || *settled) return;
-    ask_lag(false, [this, settled, last](const std::vector<api::GroupLag>& groups) {
+    ask_lag(false, [this, settled, last, stuck](const std::vector<api::GroupLag>& groups) {
       std::size_t known = 0;
       bool all = true;
       for (const api::GroupLag& one : groups) {
@@ -242,6 +243,7 @@ void Simulation::drain() {
         for (const auto& [partition, lag] : one.partitions) {
           if (lag.pending == 0 && lag.lag == 0) continue;
           all = false;
+          *stuck = {one.topic, one.group};
           *last = fmt::format("{}/{} partition {}: frontier {} pending {} leased {} waiting {} "
                               "blocked {}",
                               one.topic, one.group, partition, lag.report.frontier.value(),
@@ -260,9 +262,37 @@ void Simulation::drain() {
   });
   live_until(until, [settled] { return *settled; });
   if (!*settled && !checker_->broken()) {
+    auto story = std::make_shared<std::string>();
+    explain(stuck->first, stuck->second, story);
+    live_until(world_->time().now() + 1000, [] { return false; });
+    *last += *story;
     sync_time();
     checker_->fail("the backlog drains once all is well", *last);
   }
+}
+
+// What the server says of a group that does not come to its end.
+void Simulation::explain(const std::string& topic, const std::string& group,
+                         std::shared_ptr<std::string> story) {
+  const std::uint32_t edge = any_edge();
+  call(edge, [this, edge, topic, group, story] {
+    admin(edge).explain(topic, group, std::nullopt, [story](Result<api::ExplainAnswer> answer) {
+      if (!answer) {
+        *story += "; explain: " + answer.error().detail;
+        return;
+      }
+      for (const auto& [partition, one] : answer->partitions) {
+        if (one.blocker.caught_up) continue;
+        *story += fmt::format(
+            "; {}: state {} at {} client '{}' attempt {} of {} next in {} error '{}' has client {} "
+            "limited {}{}",
+            partition, static_cast<int>(one.blocker.state), one.blocker.offset.value(),
+            one.blocker.client_id, one.blocker.attempt, one.blocker.max_attempts,
+            one.blocker.next_attempt_in_ms.value_or(-1), one.blocker.last_error,
+            one.blocker.has_client, one.blocker.ahead_limited, one.quarantine_detail);
+      }
+    });
+  });
 }
 
 bool Simulation::quiet() {

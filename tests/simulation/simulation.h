@@ -99,6 +99,8 @@ class Simulation {
   void on_death(Death how, Ms durable_before);
   void drain();
   void audit();
+  void explain(const std::string& topic, const std::string& group,
+               std::shared_ptr<std::string> story);
   [[nodiscard]] bool quiet();
   void note(const std::string& line) const;
   void sync_time();

@@ -67,6 +67,7 @@ void Simulation::publish_some() {
     request.partition = static_cast<std::uint32_t>(random_.below(topic.partitions));
   }
   auto numbers = std::make_shared<std::vector<std::uint64_t>>();
+  std::string keys;
   const std::int64_t count = random_.chance(1, 12) ? random_.between(6, 20) : random_.between(1, 4);
   for (std::int64_t i = 0; i < count; ++i) {
     EventFacts facts;
@@ -74,6 +75,7 @@ void Simulation::publish_some() {
     facts.topic = topic.name;
     facts.type = kTypes[random_.below(2)];
     if (random_.chance(3, 4)) facts.key = fmt::format("k{}", random_.below(6));
+    keys += " " + facts.key;
     facts.payload = fmt::format("{}:", facts.number);
     facts.payload.append(random_.below(random_.chance(1, 20) ? 3000 : 120),
                          static_cast<char>('a' + facts.number % 26));
@@ -97,7 +99,8 @@ void Simulation::publish_some() {
     numbers->push_back(facts.number);
   }
   ++topic.publishes;
-  note(fmt::format("publish {} x{} from event {}", topic.name, numbers->size(), numbers->front()));
+  note(fmt::format("publish {} x{} from event {}{}", topic.name, numbers->size(), numbers->front(),
+                   keys));
   const std::uint32_t edge = any_edge();
   TopicPlan* at = &topic;
   call(edge, [this, edge, at, numbers, request]() mutable {

@@ -1,6 +1,8 @@
 #include "tests/simulation/world.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "ackline/base/check.h"
 #include "ackline/state/backend/kv_offset_store.h"
@@ -28,6 +30,7 @@ World::~World() {
 
 void World::open_hook() {
   fs_.set_fault_hook([this](io::FsOperation operation, const std::string& path) {
+    if (getenv("SIM_FS")) fprintf(stderr, "%ld fs %d %s\n", (long)time_.now(), (int)operation, path.c_str());
     auto fault = on_operation(operation, path);
     if (!fault) note(operation, path);
     return fault;
@@ -81,7 +84,7 @@ void World::note(io::FsOperation operation, const std::string& path) {
   using enum io::FsOperation;
   if (operation == kSyncDirectory) {
     for (auto& [name, file] : files_) {
-      if (!name.starts_with(path)) continue;
+      if (!name.starts_with(path) || name.contains('@')) continue;
       file.named = true;
       if (file.content_synced) file.dirty_since.reset();
     }
@@ -90,8 +93,6 @@ void World::note(io::FsOperation operation, const std::string& path) {
   if (!path.starts_with(kJournals)) return;
   if (operation == kRemove) {
     files_.erase(path);
-  } else if (operation == kRename) {
-    files_[path] = JournalFile{time_.now(), false, false};
   } else if (operation == kWrite) {
     JournalFile& file = files_[path];
     if (!file.dirty_since) file.dirty_since = time_.now();
@@ -209,6 +210,7 @@ Result<void> World::boot_once() {
   if (!node) return fail(node);
   node_ = std::move(*node);
   // All that was recovered is synced now (J10).
+  std::erase_if(files_, [](const auto& one) { return one.first.contains('@'); });
   for (auto& [name, file] : files_) file = JournalFile{std::nullopt, true, true};
   node_->start();
   return {};
@@ -258,6 +260,13 @@ void World::take_down(Death how) {
   strike_in_.reset();
   fs_.set_fault_hook({});
   if (how == Death::kPowerCut) files_.clear();
+  // Only a start that has read it all and written it anew makes this safe: not a sync of another
+  // file that gets the same name.
+  std::map<std::string, JournalFile> unsafe;
+  for (const auto& [name, file] : files_) {
+    if (file.dirty_since) unsafe[name + "@" + std::to_string(life_)] = file;
+  }
+  files_ = std::move(unsafe);
   struck_.reset();
 }
 

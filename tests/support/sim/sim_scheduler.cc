@@ -185,8 +185,13 @@ std::int64_t SimScheduler::next_moment() const {
 }
 
 void SimScheduler::run_until(std::int64_t at_ms, const std::function<bool()>& stop) {
-  while (!stop()) {
-    if (step()) continue;
+  while (!restless_ && !stop()) {
+    if (step()) {
+      if (++at_this_moment_ < kRestlessTasks) continue;
+      restless_ = true;
+      return;
+    }
+    at_this_moment_ = 0;
     const std::int64_t next = next_moment();
     if (next > at_ms) {
       now_ms_ = std::max(now_ms_, at_ms);

@@ -89,11 +89,14 @@ class SimScheduler final : public StorageExecutor {
   [[nodiscard]] const Clock& clock() const { return clock_; }
   [[nodiscard]] Random& random() { return random_; }
   [[nodiscard]] std::uint64_t tasks_run() const { return tasks_run_; }
+  // The process did not come to rest at one moment: it burns a whole core.
+  [[nodiscard]] bool restless() const { return restless_; }
   // A number over everything that ran: equal for equal seeds.
   [[nodiscard]] std::uint64_t trace() const { return trace_; }
 
  private:
   friend class SimExecutor;
+  static constexpr std::uint64_t kRestlessTasks = 500'000;
   static constexpr std::uint32_t kOutside = 0xffffffff;
   static constexpr std::uint32_t kStorage = 0xfffffffe;
 
@@ -132,6 +135,8 @@ class SimScheduler final : public StorageExecutor {
   std::uint64_t tasks_run_ = 0;
   std::uint64_t trace_ = 0;
   std::uint64_t sequence_ = 0;
+  std::uint64_t at_this_moment_ = 0;
+  bool restless_ = false;
   std::vector<std::unique_ptr<SimExecutor>> executors_;
   std::map<std::uint32_t, std::int64_t> lane_free_;
   std::map<std::pair<std::int64_t, std::uint64_t>, Work> storage_;
