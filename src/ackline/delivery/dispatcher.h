@@ -97,6 +97,14 @@ class Dispatcher {
   // one partition. kCorrupt: damaged or of an unknown version.
   [[nodiscard]] Result<void> restore(PartitionNumber partition, ByteView section);
   void snapshot(PartitionNumber partition, MonoMs now, std::string& out) const;
+  // Process and time in which replay of a journal begins: those of the oldest section of its
+  // checkpoint. Needed where sections of several journals are restored, or none is here.
+  struct Origin {
+    Epoch epoch;
+    MonoMs at;
+  };
+  [[nodiscard]] static std::optional<Origin> origin_of(ByteView section);
+  void begin_journal(const Origin& origin);
   // A record that is not the log's own, boot and alive included (partition 0). Records of a
   // partition that its section has applied already, and those of progress numbers that meta does
   // not know, are left out by the caller. Groups and partitions are added before.

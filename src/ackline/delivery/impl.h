@@ -153,6 +153,7 @@ class Dispatcher::Impl {
   void stamp();
 
   // --- recovery.cc, snapshot.cc
+  void begin_journal(const Origin& origin);
   [[nodiscard]] Result<void> restore(PartitionNumber partition, ByteView section);
   void snapshot(PartitionNumber partition, std::string& out) const;
   [[nodiscard]] Result<void> apply(state::RecordType type, PartitionNumber partition,

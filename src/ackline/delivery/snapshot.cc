@@ -128,6 +128,26 @@ void Dispatcher::Impl::snapshot_progress(const Progress& progress, std::string& 
   }
 }
 
+std::optional<Dispatcher::Origin> Dispatcher::origin_of(ByteView section) {
+  ByteReader in(section);
+  if (in.u8() != kVersion) {
+    return std::nullopt;
+  }
+  const Epoch epoch(u32_of(in));
+  const MonoMs at(in.svarint());
+  return in.ok() ? std::optional(Origin{epoch, at}) : std::nullopt;
+}
+
+void Dispatcher::begin_journal(const Origin& origin) {
+  impl_->begin_journal(origin);
+}
+
+void Dispatcher::Impl::begin_journal(const Origin& origin) {
+  replay_epoch_ = origin.epoch;
+  newest_section_ = std::max({newest_section_, clock_, origin.at});
+  clock_ = origin.at;
+}
+
 Result<void> Dispatcher::Impl::restore(PartitionNumber number, ByteView section) {
   const auto partition = partitions_.find(number);
   if (partition == partitions_.end()) {

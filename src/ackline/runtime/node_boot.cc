@@ -18,6 +18,24 @@ Result<std::optional<std::string>> get_text(meta::MetaStore& meta, std::string_v
   return std::optional<std::string>((*entry)->value);
 }
 
+// Process and time of the oldest section: where replay of that shard's journal begins.
+std::optional<delivery::Dispatcher::Origin> origin_of(
+    const std::optional<io::Checkpoint>& checkpoint) {
+  std::optional<delivery::Dispatcher::Origin> oldest;
+  if (!checkpoint) return oldest;
+  for (const io::CheckpointSection& section : checkpoint->sections) {
+    ByteReader in(as_bytes(section.body));
+    if (in.u8() != kSectionGood) continue;
+    static_cast<void>(in.blob());
+    const auto one = delivery::Dispatcher::origin_of(as_bytes(in.blob()));
+    if (!one || !in.ok()) continue;
+    if (!oldest) oldest = one;
+    oldest->epoch = std::min(oldest->epoch, one->epoch);
+    oldest->at = std::min(oldest->at, one->at);
+  }
+  return oldest;
+}
+
 }  // namespace
 
 // One shard of the layout that was.
@@ -110,6 +128,13 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
 Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, bool changed,
                                   std::uint64_t& skipped) {
   const std::uint32_t known = control_->numbers().partition;
+  if (const auto origin = origin_of(old.checkpoint)) {
+    for (auto& unit : units_) {
+      if (changed || unit.get() == units_[index].get()) {
+        unit->shard->dispatcher().begin_journal(*origin);
+      }
+    }
+  }
   io::RecoverOptions options;
   options.shard = ShardIndex(index);
   if (old.checkpoint) {

@@ -158,7 +158,8 @@ void Shard::end_checkpoint(const Result<void>& outcome) {
   }
   if (outcome) {
     last_checkpoint_bytes_ = job->writer->bytes_written();
-    journal_->recycle_below(job->info.journal_lowest);
+    // With no section, only the journal's own boot record says whose records follow.
+    if (!job->sections.empty()) journal_->recycle_below(job->info.journal_lowest);
     journaled_floor_ = journal_->journaled_bytes();
   } else {
     log_warn("a checkpoint failed; the journal is kept and it is tried again",
