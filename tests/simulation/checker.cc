@@ -150,7 +150,7 @@ void Checker::subscribing(const GroupFacts& facts) {
 
 void Checker::subscribed(const GroupFacts& facts, const std::string& client, Ms invoked,
                          bool created, const std::map<std::uint32_t, std::int64_t>& start) {
-  clients_[client];
+  clients_[client].leaving = false;
   Group* group = group_of(facts.topic, facts.name);
   if (group == nullptr) return;  // the topic was deleted meanwhile
   ++checks_;
@@ -181,6 +181,7 @@ void Checker::subscribed(const GroupFacts& facts, const std::string& client, Ms 
 
 void Checker::unsubscribing(const std::string& client, const std::string& topic,
                             const std::string& name) {
+  clients_[client].leaving = true;
   if (Group* group = group_of(topic, name); group != nullptr) {
     ++group->disruptions;
     group->ending = group->ending || group->facts.broadcast;
@@ -275,11 +276,13 @@ void Checker::died(bool power_cut, Ms durable_before) {
 
 // Time stands still while the process is down, but for what the alive marks cannot tell (invariant
 // 15); graces count from readiness (14).
-void Checker::came_back(Ms down_ms) {
+void Checker::came_back(Ms down_ms, bool relaid) {
   for (auto& [name, index] : current_group_) {
     for (auto& [partition, part] : groups_[index].parts) {
       for (auto& [offset, state] : part.states) {
-        for (Offer& offer : state.offers) offer.lease_end += down_ms - kAliveMs;
+        for (Offer& offer : state.offers) {
+          offer.lease_end = relaid ? now_ : offer.lease_end + down_ms - kAliveMs;
+        }
       }
     }
   }

@@ -70,7 +70,8 @@ class Checker {
 
   // --- deaths
   void died(bool power_cut, Ms durable_before);
-  void came_back(Ms down_ms);
+  // `relaid`: with another number of shards, whose clocks do not agree to the second.
+  void came_back(Ms down_ms, bool relaid);
   // The end: everything was drained, all queries answered.
   void finish(const std::string& topic, const std::vector<LogSeen>& log,
               const std::map<std::uint32_t, std::int64_t>& log_start,
@@ -115,6 +116,7 @@ class Checker {
     bool over = false;
     bool lost = false;  // a power cut may have taken it
     bool lane = false;
+    bool resent = false;   // first seen as a resend: the offer itself may come after it
     bool dropped = false;  // a reset dropped it: its id is stale for ever
     std::uint64_t disruptions = 0;
   };
@@ -165,6 +167,7 @@ class Checker {
     std::optional<Ms> loss_at;  // what it held at `closed_at` ends then, unless it comes back
     Ms closed_at = 0;
     bool streams = false;
+    bool leaving = false;  // it unsubscribes
   };
 
   [[nodiscard]] Topic& topic_of(const std::string& name);

@@ -86,7 +86,7 @@ void Checker::delivered(const DeliverySeen& seen) {
   }
   for (Offer& offer : state.offers) {
     if (offer.id != seen.id) continue;
-    if (!seen.resent) return fail("an id is given once (12)", tell(seen) + tell(state));
+    if (!seen.resent && !offer.resent) return fail("an id is given once (12)", tell(seen) + tell(state));
     if (offer.client != seen.client || offer.attempt != seen.attempt) {
       fail("a resend is the same offer", tell(seen) + tell(state));
     }
@@ -114,6 +114,8 @@ void Checker::delivered(const DeliverySeen& seen) {
   offer.at = now_;
   offer.lease_end = now_ + seen.lease_ms;
   offer.lane = lane;
+  offer.resent = seen.resent;
+  offer.over = clients_[seen.client].leaving;
   offer.disruptions = group->disruptions;
   state.offers.push_back(offer);
   offers_[seen.id] = {static_cast<std::size_t>(group - groups_.data()), seen.partition,

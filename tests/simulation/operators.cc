@@ -431,6 +431,7 @@ void Simulation::fault() {
   }
   testing::SimScheduler& time = world_->time();
   const Ms now = time.now();
+  Ms until = now;
   const std::uint64_t what = random_.below(9);
   note(fmt::format("FAULT {}", what));
   switch (what) {
@@ -451,8 +452,9 @@ void Simulation::fault() {
       break;
     case 5:
       ++result_.disk_faults;
-      world_->note_trouble();
-      time.stall_storage(now + random_.between(100, 4000));
+      until = now + random_.between(100, 4000);
+      world_->note_trouble(until);
+      time.stall_storage(until);
       break;
     case 6:
     case 7:
@@ -462,8 +464,9 @@ void Simulation::fault() {
       break;
     default:
       ++result_.disk_faults;  // a machine that stands still writes nothing either
-      world_->note_trouble();
-      time.pause_process(now + random_.between(100, 7000));
+      until = now + random_.between(100, 7000);
+      world_->note_trouble(until);
+      time.pause_process(until);
       if (random_.chance(1, 2)) time.jump_wall(random_.between(-20'000, 20'000));
       break;
   }

@@ -155,6 +155,7 @@ void Simulation::die(Death how) {
 
 void Simulation::come_back() {
   world_->time().skip(random_.between(1, healing_ ? 10 : 8000));
+  const std::uint32_t shards = world_->shards();
   if (!healing_ && random_.chance(1, 6)) {
     world_->set_shards(static_cast<std::uint32_t>(random_.between(1, 3)));
   }
@@ -170,7 +171,7 @@ void Simulation::come_back() {
     return;
   }
   note(fmt::format("UP with {} shards", world_->shards()));
-  checker_->came_back(world_->time().now() - died_at_);
+  checker_->came_back(world_->time().now() - died_at_, shards != world_->shards());
 }
 
 // Runs the world until `at`; who dies comes back.

@@ -111,7 +111,8 @@ std::int64_t World::durable_before() const {
   }
   // What is promised (invariant 13): a sync begins within 10 ms of a write and takes as long as
   // the storage does; a round may just have begun.
-  const std::int64_t promised = time_.now() - (12 + 4 * options_.times.storage_max_ms +
+  const std::int64_t served = alive() ? time_.now() : served_until_;
+  const std::int64_t promised = served - (12 + 4 * options_.times.storage_max_ms +
                                                4 * options_.times.handover_max_ms);
   if (last_trouble_ < promised - 1000 && !poisoned_) before = std::max(before, promised);
   return before;
@@ -235,6 +236,7 @@ void World::end(Death how) {
 // First the disk, so that nothing that is destroyed can write to it any more.
 void World::take_down(Death how) {
   if (on_death) on_death(how, durable_before());
+  if (alive()) served_until_ = time_.now();
   if (how == Death::kPowerCut) {
     fs_.power_cut(random_);
     meta_disk_.power_cut(random_);

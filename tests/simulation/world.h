@@ -9,6 +9,7 @@
 // on what is left, as an operator would start it, perhaps with another number of shards.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -77,7 +78,8 @@ class World {
   [[nodiscard]] std::uint32_t life() const { return life_; }
   [[nodiscard]] runtime::Node& node() { return *node_; }
   [[nodiscard]] testing::SimScheduler& time() { return time_; }
-  void note_trouble() { last_trouble_ = time_.now(); }
+  // Until then the disk does not do what it should.
+  void note_trouble(std::int64_t until_ms) { last_trouble_ = std::max(last_trouble_, until_ms); }
   [[nodiscard]] std::uint32_t shards() const { return options_.shards; }
   void set_shards(std::uint32_t shards) { options_.shards = shards; }
   // Runs `work` on the thread of shard `index`, as a connection's loop does.
@@ -118,6 +120,7 @@ class World {
   std::optional<Death> struck_;
   bool poisoned_ = false;
   bool full_ = false;
+  std::int64_t served_until_ = 0;  // the end of the process before
   std::int64_t last_trouble_ = 0;  // the last moment of a stall, fault or full disk
   std::string trouble_;
 
