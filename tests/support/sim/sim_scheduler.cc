@@ -64,7 +64,7 @@ void SimScheduler::drop_tasks() {
   const auto storage = std::exchange(storage_, {});
   for (auto& executor : executors_) {
     const auto timers = std::exchange(executor->timers_, {});
-    const auto inboxes = std::exchange(executor->inboxes_, {});
+    const auto inbox = std::exchange(executor->inbox_, {});
     executor->due_.clear();
   }
   lane_free_.clear();
@@ -76,7 +76,7 @@ void SimScheduler::end_process() {
 }
 
 void SimScheduler::post(SimExecutor& to, Task task, std::int64_t delay_ms, std::uint32_t sender) {
-  auto& inbox = to.inboxes_[sender];
+  auto& inbox = to.inbox_;
   std::int64_t ready = now_ms_ + delay_ms;
   if (sender != to.index_ && times_.handover_max_ms > 0) {
     ready += random_.between(0, times_.handover_max_ms);
@@ -128,16 +128,10 @@ bool SimScheduler::step() {
     return true;
   }
   if (paused_until_ > now_ms_) return false;
-  struct Choice {
-    SimExecutor* executor;
-    std::uint32_t sender;
-  };
-  std::vector<Choice> ready;
+  std::vector<SimExecutor*> ready;
   for (auto& executor : executors_) {
-    for (auto& [sender, inbox] : executor->inboxes_) {
-      if (!inbox.empty() && inbox.front().ready_at <= now_ms_) {
-        ready.push_back({executor.get(), sender});
-      }
+    if (!executor->inbox_.empty() && executor->inbox_.front().ready_at <= now_ms_) {
+      ready.push_back(executor.get());
     }
   }
   const bool storage = !storage_.empty() && storage_.begin()->first.first <= now_ms_;
@@ -150,11 +144,10 @@ bool SimScheduler::step() {
     return true;
   }
   if (!ready.empty()) {
-    const Choice& choice = ready[ready.size() == 1 ? 0 : random_.below(ready.size())];
-    auto& inbox = choice.executor->inboxes_[choice.sender];
-    Task task = std::move(inbox.front().task);
-    inbox.pop_front();
-    run_as(choice.executor->index_, task);
+    SimExecutor* next = ready[ready.size() == 1 ? 0 : random_.below(ready.size())];
+    Task task = std::move(next->inbox_.front().task);
+    next->inbox_.pop_front();
+    run_as(next->index_, task);
     return true;
   }
   // Input is read before timers fire.
@@ -173,9 +166,7 @@ bool SimScheduler::step() {
 std::int64_t SimScheduler::next_moment() const {
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   for (const auto& executor : executors_) {
-    for (const auto& [sender, inbox] : executor->inboxes_) {
-      if (!inbox.empty()) next = std::min(next, inbox.front().ready_at);
-    }
+    if (!executor->inbox_.empty()) next = std::min(next, executor->inbox_.front().ready_at);
     if (!executor->timers_.empty()) next = std::min(next, executor->timers_.begin()->first.first);
   }
   if (!storage_.empty()) next = std::min(next, storage_.begin()->first.first);

@@ -1,10 +1,10 @@
 // One thread that stands in for all: virtual clocks, the shards' executors and the storage threads.
 //
 // Event-driven: when nothing is ready the clocks jump to the next moment at which something is, so
-// an idle minute costs nothing. What the product promises of its real twins is kept: tasks are FIFO
-// for each pair of sender and executor, a storage lane runs in order, and a task never runs inside
-// the call that posted it. Everything else is a seeded choice: which executor goes next, which
-// sender is heard first, how long a hand-over and a storage call take.
+// an idle minute costs nothing. What the real twins guarantee is kept: an executor's tasks run in the
+// order in which they were posted (one queue), a storage lane runs in order, and a task never runs
+// inside the call that posted it. Everything else is a seeded choice: which executor goes next, how
+// long a hand-over and a storage call take.
 //
 // `end_process` is the death of the process: what was posted, armed or under way is dropped unrun,
 // as its memory would be. `outside` is the world's own time line, which survives. Not thread-safe.
@@ -50,7 +50,7 @@ class SimExecutor final : public Executor {
   };
   SimScheduler& scheduler_;
   std::uint32_t index_;
-  std::map<std::uint32_t, std::deque<Posted>> inboxes_;  // by sender
+  std::deque<Posted> inbox_;
   std::map<std::pair<std::int64_t, TimerId>, Task> timers_;
   std::map<TimerId, std::int64_t> due_;
   TimerId last_timer_ = 0;
