@@ -254,6 +254,9 @@ void Checker::died(bool power_cut, Ms durable_before) {
         apply_perhaps(part);
         part.reopens = 0;
       }
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) offer.over = offer.over || offer.extending;
+      }
       if (!power_cut) continue;
       for (auto& [offset, state] : part.states) {
         for (Offer& offer : state.offers) {

@@ -7,6 +7,7 @@
 // promise is kept with its story; later ones are counted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,7 +31,7 @@ class Checker {
 
   void set_time(Ms now, Ms wall) {
     now_ = now;
-    wall_ = wall;
+    wall_ = std::max(wall_, wall);  // it may jump back; what was over stays over
   }
 
   // --- topics and events
@@ -116,6 +117,7 @@ class Checker {
     bool over = false;
     bool lost = false;  // a power cut may have taken it
     bool lane = false;
+    bool extending = false;  // asked, not answered: its end is not known
     bool resent = false;   // first seen as a resend: the offer itself may come after it
     bool dropped = false;  // a reset dropped it: its id is stale for ever
     std::uint64_t disruptions = 0;

@@ -31,7 +31,8 @@ bool Checker::matches(const Group& group, const Event& event) const {
 }
 
 bool Checker::expired(const Event& event) const {
-  return event.facts.expires_wall && wall_ + slack_ms_ >= *event.facts.expires_wall;
+  const auto passed = [&](const std::optional<Ms>& at) { return at && wall_ + slack_ms_ >= *at; };
+  return passed(event.facts.expires_wall) || passed(event.facts.gone_wall);
 }
 
 bool Checker::maybe_dead(const Group& group, const State& state) const {
@@ -132,7 +133,7 @@ void Checker::delivered(const DeliverySeen& seen) {
 void Checker::check_exclusive(const Group& group, State& state, const DeliverySeen& seen) {
   static_cast<void>(group);
   for (const Offer& offer : state.offers) {
-    if (offer.over) continue;
+    if (offer.over || offer.extending) continue;
     Ms until = offer.lease_end;
     const auto client = clients_.find(offer.client);
     if (client != clients_.end() && client->second.loss_at &&
@@ -205,6 +206,7 @@ void Checker::settling(Verb verb, const std::string& client, const std::string& 
   Offer* offer = find_offer(id, &group, &state, &part);
   if (offer == nullptr || offer->client != client) return;
   if (verb == Verb::kNack || verb == Verb::kReject) offer->over = true;
+  if (verb == Verb::kExtend) offer->extending = true;
   if (offer->lane) return;
   for (const Offer& later : state->offers) {
     if (&later > offer && !later.lost && !later.lane) return;  // superseded: it does nothing
@@ -231,11 +233,20 @@ void Checker::settled(const SettleSeen& seen) {
   Offer* offer = find_offer(seen.id, &group, &state, &part);
   if (offer == nullptr || group_of(group->facts.topic, group->facts.name) != group) return;
   const bool flux = in_flux(*part);
+  if (seen.verb == Verb::kExtend) {
+    // One that could not be written may be in force all the same, with an earlier end.
+    offer->extending = false;
+    if (seen.error == "full" || seen.error == "unavailable" || seen.error == "poisoned") {
+      offer->over = true;
+    }
+  }
   if (done) {
     if (offer->client != seen.client) return fail("a lease is its holder's (12)", story());
     if (offer->dropped && !flux) return fail("a reset makes ids stale (18)", story());
     for (const Offer& later : state->offers) {
-      if (&later > offer && !later.lost && !flux) {
+      // A nack may be followed by the next offer before its answer comes.
+      const bool before = seen.verb == Verb::kNack && later.at >= seen.invoked;
+      if (&later > offer && !later.lost && !flux && !before) {
         return fail("a superseded id is stale (12)", story() + "; " + tell(*state));
       }
     }
@@ -252,7 +263,7 @@ void Checker::settled(const SettleSeen& seen) {
     const bool forgotten = seen.error == "stale" || seen.error == "not_owner" ||
                            seen.error == "delivery_unknown";
     if (seen.error == "stale" && state->acked && state->acked_at + slack_ms_ < seen.invoked &&
-        !flux) {
+        !flux && !group->ending && !topics_[group->incarnation].deleting) {
       fail("what is terminal stays so (13)", story() + "; " + tell(*state));
     } else if (forgotten && offer == &state->offers.back() && !offer->over && !flux &&
                offer->client == seen.client && !group->ending &&

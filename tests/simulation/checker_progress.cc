@@ -53,6 +53,7 @@ void Checker::apply_replay(Part& part, Ms invoked) {
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
     if (offset < part.pending_to) continue;
+    for (Offer& offer : state.offers) offer.over = offer.over || offer.lane;  // lanes over it end
     const bool before = state.acked && state.acked_at < invoked;
     if (state.acked || state.dead) state.seen = false;
     state.ack_possible = state.ack_possible && !before;
@@ -77,6 +78,7 @@ void Checker::apply_reset(Part& part, Ms invoked) {
     state.acked = state.acked_done = state.dead = false;
     state.skipped = passed;
     state.seen = after;
+    state.floor = 1;
     if (after) continue;
     state.floor = 1;
     state.attempts = 0;

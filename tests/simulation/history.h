@@ -30,6 +30,8 @@ struct EventFacts {
   std::string type;
   std::string payload;
   std::optional<Ms> expires_wall;
+  // Retention may take it from then on, whoever still needs it.
+  std::optional<Ms> gone_wall;
 };
 
 struct DeliverySeen {

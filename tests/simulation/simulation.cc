@@ -42,6 +42,7 @@ void Simulation::plan() {
   world.checkpoint_interval_ms = random_.between(1000, 12'000);
   world.retention_interval_ms = 2000;
   world.retention_hold = random_.chance(4, 5);
+  hold_ = world.retention_hold;
   world.reconnect_grace_ms = random_.between(1000, 5000);
   checker_ = std::make_unique<Checker>(3 + 6 * world.times.handover_max_ms + 5 * world.times.storage_max_ms,
                                        world.reconnect_grace_ms, world.retention_hold);

@@ -167,6 +167,7 @@ class Simulation {
   bool deletes_topics_ = false;
   bool purges_ = false;
   bool resets_ = false;
+  bool hold_ = true;
   std::optional<Death> death_wanted_;
   Ms active_ms_ = 0;
   Ms died_at_ = 0;

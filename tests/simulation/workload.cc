@@ -73,6 +73,9 @@ void Simulation::publish_some() {
     EventFacts facts;
     facts.number = next_event_++;
     facts.topic = topic.name;
+    if (!hold_ && topic.retention.age_ms) {
+      facts.gone_wall = world_->time().clock().wall().value() + *topic.retention.age_ms;
+    }
     facts.type = kTypes[random_.below(2)];
     if (random_.chance(3, 4)) facts.key = fmt::format("k{}", random_.below(6));
     keys += " " + facts.key;
