@@ -97,6 +97,13 @@ Result<void> Shard::CheckpointJob::write(io::FileSystem& fs, const std::string& 
 void Shard::capture_checkpoint() {
   if (checkpoint_ != nullptr || !journal_->open_is_empty() || journal_->poison() != nullptr) return;
   checkpoint_wanted_ = false;
+  if (partitions_.empty()) {
+    // The last one says whose process the journal's records are of; this one could not.
+    checkpoint_not_before_ = now().plus(options_.checkpoint_interval_ms);
+    due_.checkpoint = checkpoint_not_before_;
+    if (stopping_) finish_stop();
+    return;
+  }
   auto job = std::make_unique<CheckpointJob>();
   if (auto done = gather_sections(*job, journal_->written()); !done) {
     log_warn("a checkpoint could not be prepared; it is tried again",
@@ -158,8 +165,7 @@ void Shard::end_checkpoint(const Result<void>& outcome) {
   }
   if (outcome) {
     last_checkpoint_bytes_ = job->writer->bytes_written();
-    // With no section, only the journal's own boot record says whose records follow.
-    if (!job->sections.empty()) journal_->recycle_below(job->info.journal_lowest);
+    journal_->recycle_below(job->info.journal_lowest);
     journaled_floor_ = journal_->journaled_bytes();
   } else {
     log_warn("a checkpoint failed; the journal is kept and it is tried again",
