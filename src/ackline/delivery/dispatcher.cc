@@ -102,8 +102,11 @@ void Dispatcher::tick(MonoMs now) {
   impl_->enter(now);
   impl_->tick();
 }
+// What was asked during the gap has moved the clock already: it goes back, too, or what was due
+// within the gap would end at once.
 void Dispatcher::extend_all(std::int64_t gap_ms) {
   impl_->skew_ += gap_ms;
+  impl_->clock_ = MonoMs(impl_->clock_.value() - gap_ms);
 }
 void Dispatcher::set_paused(bool paused) {
   impl_->paused_ = paused;
