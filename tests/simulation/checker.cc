@@ -7,7 +7,8 @@
 namespace ackline::sim {
 namespace {
 
-constexpr Ms kAliveMs = 1000;
+// A mark a second, and what it takes to write it; once for the lease's begin, once for the death.
+constexpr Ms kAliveMs = 2000;
 
 }  // namespace
 

@@ -52,8 +52,8 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
 void Checker::apply_replay(Part& part, Ms invoked) {
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
-    if (offset < part.pending_to) continue;
     for (Offer& offer : state.offers) offer.over = offer.over || offer.lane;  // lanes over it end
+    if (offset < part.pending_to) continue;
     const bool before = state.acked && state.acked_at < invoked;
     if (state.acked || state.dead) state.seen = false;
     state.ack_possible = state.ack_possible && !before;

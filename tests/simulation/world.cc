@@ -1,8 +1,6 @@
 #include "tests/simulation/world.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "ackline/base/check.h"
 #include "ackline/state/backend/kv_offset_store.h"
@@ -30,7 +28,6 @@ World::~World() {
 
 void World::open_hook() {
   fs_.set_fault_hook([this](io::FsOperation operation, const std::string& path) {
-    if (getenv("SIM_FS")) fprintf(stderr, "%ld fs %d %s\n", (long)time_.now(), (int)operation, path.c_str());
     auto fault = on_operation(operation, path);
     if (!fault) note(operation, path);
     return fault;
@@ -237,6 +234,7 @@ void World::end(Death how) {
 void World::take_down(Death how) {
   if (on_death) on_death(how, durable_before());
   if (alive()) served_until_ = time_.now();
+  if (poisoned_) last_trouble_ = std::max(last_trouble_, time_.now());
   if (how == Death::kPowerCut) {
     fs_.power_cut(random_);
     meta_disk_.power_cut(random_);
