@@ -176,5 +176,23 @@ def test_the_number_of_shards_can_be_changed_and_nothing_is_lost():
         server.close()
 
 
+def test_after_a_restart_with_several_shards_pollers_get_every_partition():
+    server = Server(server__shards=3)
+    try:
+        server.start()
+        for client in ("c1", "c2", "c3", "c4"):
+            server.subscribe(client, "orders", group=client, ackTimeoutMs=60000)
+        equal(server.terminate(), 0, "exit code")
+        server.start()
+        for partition in range(4):
+            server.publish("orders", [event(f"{partition}-{i}") for i in range(25)], partition=partition)
+        for client in ("c1", "c2", "c3", "c4"):
+            seen = set()
+            wait_for(lambda: seen.update(d["event"]["id"] for d in server.poll(client, timeout_ms=200)) or len(seen) == 100,
+                     10, f"all events at {client}, {len(seen)} so far")
+    finally:
+        server.close()
+
+
 if __name__ == "__main__":
     main()

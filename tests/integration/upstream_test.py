@@ -130,5 +130,32 @@ def test_a_topic_deleted_and_made_again_under_a_live_group_begins_anew():
         equal(server.lag("t", "g")["partitions"]["0"]["highWatermark"], 0, "the old incarnation is gone")
 
 
+def test_a_dead_letter_of_before_a_replay_is_counted_once():
+    with Server() as server:
+        server.subscribe("c", "t", group="g", maxAttempts=1)
+        server.publish("t", event("poison"), partition=0)
+        for _ in range(2):
+            one = server.poll("c", timeout_ms=3000)[0]
+            equal(server.settle("reject", "c", one["deliveryId"], reason="no").status, 200, "reject")
+            answer = server.change("/admin/replay", {"topic": "t", "group": "g", "from": "earliest"})
+            equal(answer.status, 200, f"replay: {answer}")
+        one = server.poll("c", timeout_ms=3000)[0]
+        equal(server.settle("ack", "c", one["deliveryId"]).status, 200, "ack")
+        page = server.admin.get("/admin/dlq/browse", topic="t").json()
+        equal((page["total"], len(page["items"])), (1, 1), "the newest entry stands for the event")
+        equal(server.change("/admin/dlq/purge", {"topic": "t", "confirm": True}).json()["purged"], 1, "purged")
+        equal(server.admin.get("/admin/groups/t/g").json()["deadLetters"], 0, "none is left")
+
+
+def test_nobody_joins_another_clients_broadcast_group():
+    with Server() as server:
+        server.subscribe("b1", "t", mode="BROADCASTING")
+        answer = server.http.post("/events/subscribe", {"clientId": "z", "topic": "t", "group": "b1"})
+        equal((answer.status, answer.json()["error"]), (400, "bad_value"), f"{answer}")
+        server.subscribe("c", "t", group="g")
+        answer = server.change("/admin/groups/t/g", {"mode": "BROADCASTING"}, "PATCH")
+        equal((answer.status, answer.json()["error"]), (400, "bad_value"), f"{answer}")
+
+
 if __name__ == "__main__":
     main()

@@ -121,7 +121,7 @@ class Router final : public http::RequestHandler {
     const std::string& path = call.request.path;
     for (const AbsentRoute& absent : absent_routes()) {
       if ((absent.listeners & side_) != 0 && match_path(absent.path, path, call.names)) {
-        call.responder.respond(unsupported(fmt::format("this build has no {}", absent.part),
+        call.responder.respond(unsupported(fmt::format("this build does not have {}", absent.part),
                                            "See /openapi.json for what it has."));
         return;
       }

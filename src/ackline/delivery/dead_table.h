@@ -77,11 +77,16 @@ class DeadTable {
       at->second.reopened = true;
     }
   }
-  // `dead` or `redriving`.
+  // Events whose newest entry is `dead` or `redriving`.
   [[nodiscard]] std::uint64_t open_count() const {
     std::uint64_t count = 0;
-    for (const auto& [key, entry] : entries_) {
-      count += entry.state == EntryState::kDead || entry.state == EntryState::kRedriving ? 1U : 0U;
+    for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+      const auto next = std::next(at);
+      if (next != entries_.end() && next->first.source == at->first.source) {
+        continue;
+      }
+      const EntryState state = at->second.state;
+      count += state == EntryState::kDead || state == EntryState::kRedriving ? 1U : 0U;
     }
     return count;
   }

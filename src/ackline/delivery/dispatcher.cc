@@ -106,7 +106,9 @@ void Dispatcher::tick(MonoMs now) {
 // within the gap would end at once.
 void Dispatcher::extend_all(std::int64_t gap_ms) {
   impl_->skew_ += gap_ms;
-  impl_->clock_ = MonoMs(impl_->clock_.value() - gap_ms);
+  // Not behind what the timers have seen.
+  impl_->clock_ = std::max(MonoMs(impl_->clock_.value() - gap_ms),
+                           std::min(impl_->clock_, impl_->timers_.now()));
 }
 void Dispatcher::set_paused(bool paused) {
   impl_->paused_ = paused;

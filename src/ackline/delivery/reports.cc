@@ -193,6 +193,11 @@ std::vector<DeadEntry> Dispatcher::Impl::dead_entries(ProgressKey key, Offset fr
   const auto& all = of->dead.all();
   for (auto at = all.lower_bound({from, Generation(0)}); at != all.end() && entries.size() < limit;
        ++at) {
+    // An event that became a dead letter again after a replay: its newest entry stands for it.
+    const auto next = std::next(at);
+    if (next != all.end() && next->first.source == at->first.source) {
+      continue;
+    }
     entries.push_back(of->dead.report(*at));
   }
   return entries;

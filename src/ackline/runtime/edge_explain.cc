@@ -98,11 +98,14 @@ void Edge::explain(std::string topic, std::string group, std::optional<std::uint
   const auto members = catalog().subscriptions_of_group(topic, group);
   gather<Part>(
       node_, executor(),
-      [of, members, partition, number = (*found)->number, ids = &node_.deps().ids](
-          ShardUnit& unit, std::move_only_function<void(Part)> answer) {
+      [of, members, partition, number = (*found)->number, ids = &node_.deps().ids,
+       idle_ms = node_.options().client_idle_ms](ShardUnit& unit,
+                                                 std::move_only_function<void(Part)> answer) {
         auto part = std::make_shared<Part>();
         for (const SessionView& view : unit.sessions->views()) {
-          if (!view.connected) continue;
+          // A poller between two polls is there, too.
+          const bool fresh = unit.shard->wall().value() - view.last_seen.value() < idle_ms;
+          if (!view.connected && !fresh) continue;
           for (const SubscriptionPtr& one : members) {
             if (one->client_id == view.client_id) ++part->connected;
           }
@@ -132,6 +135,9 @@ void Edge::explain(std::string topic, std::string group, std::optional<std::uint
         for (Part& part : parts) {
           answer.partitions.merge(part.partitions);
           answer.clients += part.connected;
+        }
+        for (auto& [index, one] : answer.partitions) {
+          one.blocker.has_client = one.blocker.has_client || answer.clients > 0;
         }
         done(std::move(answer));
       });

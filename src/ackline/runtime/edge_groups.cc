@@ -153,6 +153,16 @@ void Edge::patch_group(api::GroupPatch patch, api::Done<api::GroupPatched> done)
         }
         auto changed = patched(*present, patch);
         if (!changed) return fail(changed);
+        if (changed->policy.mode != delivery::Mode::kClustering) {
+          for (const SubscriptionPtr& one :
+               catalog.subscriptions_of_group(patch.topic, patch.group)) {
+            if (one->client_id == patch.group) continue;
+            return fail(ErrorCode::kBadValue,
+                        fmt::format("in mode {} a group is its client's own; {} is in it",
+                                    mode_name(changed->policy.mode), one->client_id),
+                        "Leave mode as it is.", "mode");
+          }
+        }
         auto group = std::make_shared<const Group>(std::move(*changed));
         Plan plan;
         plan.writes.push_back({group_key(patch.topic, patch.group), encode(*group), {}});

@@ -134,16 +134,22 @@ api::Admin& Node::admin(ShardIndex index) {
 
 void Node::start() {
   for (auto& unit : units_) {
-    unit->executor.post([this, at = unit.get()] {
-      at->shard->resume(was_clean_);
-      at->sessions->start();
-    });
+    unit->executor.post([this, at = unit.get()] { at->shard->resume(was_clean_); });
   }
-  // After the shards: their first task runs before anything that this one posts to them.
+  // Only then: sessions lend credit to other shards, which must know the client by then. Each
+  // shard resumes before it answers, since its tasks run in order.
   control_executor().post([this] {
-    resume_lanes();
-    arm_reaper();
-    started_ = true;
+    gather<bool>(
+        *this, control_executor(),
+        [](ShardUnit&, std::move_only_function<void(bool)> answer) { answer(true); },
+        [this](const std::vector<bool>&) {
+          for (auto& unit : units_) {
+            run_on(unit->executor, [at = unit.get()] { at->sessions->start(); });
+          }
+          resume_lanes();
+          arm_reaper();
+          started_ = true;
+        });
   });
 }
 

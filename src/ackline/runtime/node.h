@@ -100,7 +100,10 @@ class Node {
   // `done` once nothing is in flight any more, or at `until`. Any thread.
   void when_settled(MonoMs until, Task done);
   // Before the executors run.
-  void set_instance_url(std::string url) { options_.instance_url = std::move(url); }
+  void set_instance(const std::string& address, bool name_too) {
+    options_.instance_url = "http://" + address;
+    if (name_too) options_.instance_id = address;
+  }
   // Commits, checkpoints and marks the stop as clean; `done` on shard 0's thread. Any thread; once.
   void stop(Task done);
   [[nodiscard]] std::vector<api::HealthCheck> readiness() const;

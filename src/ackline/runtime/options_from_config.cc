@@ -51,6 +51,9 @@ NodeOptions node_options(const Config& config) {
   shard.checkpoint_interval_ms = config.duration_ms("storage.local.checkpointInterval");
   shard.checkpoint_bytes = as<std::uint64_t>(config.size_bytes("storage.local.checkpointBytes"));
   shard.disk_reserve_bytes = as<std::uint64_t>(config.size_bytes("disk.reserve"));
+  // The next journal file is made while publishing is already refused: it has to fit the reserve.
+  shard.journal_file_bytes =
+      std::clamp<std::uint64_t>(shard.disk_reserve_bytes / 8, 1U << 20U, shard.journal_file_bytes);
   shard.retention_hold = config.string("retention.groups") == "hold";
   if (const auto most = config.number_or_none("retention.holdBytes")) {
     shard.retention_hold_bytes = as<std::uint64_t>(*most);
@@ -65,6 +68,8 @@ NodeOptions node_options(const Config& config) {
   options.max_in_flight = as<std::uint32_t>(config.integer("delivery.maxInFlight"));
   options.max_in_flight_bytes = as<std::uint64_t>(config.size_bytes("delivery.maxInFlightBytes"));
   options.client_idle_ms = config.duration_ms("client.idle");
+  options.reap_interval_ms = std::clamp<std::int64_t>(config.duration_ms("client.ttl") / 4, 1000,
+                                                      options.reap_interval_ms);
   options.client_ttl_ms = config.duration_ms("client.ttl");
   options.group_ttl_ms = config.duration_ms("group.ttl");
   options.topics_max = as<std::uint64_t>(config.integer("limits.topics"));

@@ -156,6 +156,12 @@ Result<GroupPtr> plan_group(const NodeOptions& options, const api::SubscribeRequ
     plan.delta.emplace_back(GroupPtr(group));
     return GroupPtr(group);
   }
+  if (present->policy.mode != delivery::Mode::kClustering && name != request.client_id) {
+    return fail(ErrorCode::kBadValue,
+                fmt::format("group {} of {} belongs to the {} client of that name", name,
+                            topic.name, mode_name(present->policy.mode)),
+                "Choose another group.", "group");
+  }
   auto conflicts = differences(*present, request);
   std::erase_if(conflicts, [&](const api::Conflict& one) {
     const bool strict = one.key == "mode" || one.key == "ordering";

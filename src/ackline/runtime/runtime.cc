@@ -215,7 +215,7 @@ Result<void> Runtime::Impl::listen() {
   addresses.admin = admin_->address();
   if (config.integer("http.port") == 0 && config.string("http.advertisedAddr").empty()) {
     // Clients are told the port that was found free.
-    node_->set_instance_url("http://" + addresses.http);
+    node_->set_instance(addresses.http, config.string("instance.id").empty());
   }
   for (auto& loop : loops_) loop->start();
   running_ = true;

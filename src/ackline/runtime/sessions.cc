@@ -291,7 +291,7 @@ void Sessions::on_offers(std::vector<delivery::Offer> offers) {
   for (const delivery::Offer& offer : offers) {
     const auto client = clients_.find(offer.client);
     const auto found = client == clients_.end() ? sessions_.end() : sessions_.find(client->second);
-    if (found == sessions_.end()) continue;  // unsubscribed: the owner ends the lease itself
+    if (found == sessions_.end()) continue;      // unsubscribed: the owner ends the lease itself
     if (!catalog_.group(offer.group)) continue;  // deleted while the offer was on its way
     Session& session = found->second;
     if (session.stream != 0) {

@@ -15,7 +15,7 @@ constexpr std::uint32_t kPumpBudget = 2048;  // events offered in one turn
 constexpr std::int64_t kExportMs = 1000;     // how far the OffsetStore may be behind
 constexpr std::int64_t kRetryMs = 100;       // a batch that could not be written
 constexpr std::int64_t kSyncStallMs = 250;
-constexpr std::int64_t kStallMs = 1000;      // a timer this late means that we stood still
+constexpr std::int64_t kStallMs = 1000;  // a timer this late means that we stood still
 
 }  // namespace
 
@@ -25,6 +25,8 @@ Shard::Shard(ShardOptions options, ShardDependencies dependencies)
   dispatcher_ = std::make_unique<delivery::Dispatcher>(options_.dispatcher, *this,
                                                        Random(options_.random_seed));
   publish_seconds_ = deps_.metrics.histogram(metric::kPublishDuration);
+  // Shown at 0 from the start: alerts hang on it.
+  static_cast<void>(deps_.metrics.counter(metric::kOffsetWriteFailures));
   fsync_seconds_ = deps_.metrics.histogram(metric::kLogFsyncDuration);
   // Syncs run in the lane of the shard's index.
   sync_storage_ =
@@ -120,8 +122,8 @@ void Shard::note_stall() {
   expected_at_.reset();
 }
 
-// A sync that takes this long stops the clock of leases: an offer that waits for it would end before
-// its client has it (invariant 14).
+// A sync that takes this long stops the clock of leases: an offer that waits for it would end
+// before its client has it (invariant 14).
 bool Shard::sync_stalled() const {
   return !synced_offers_.empty() &&
          now().value() - synced_offers_.front().at.value() > kSyncStallMs;
@@ -248,8 +250,8 @@ void Shard::release_written() {
   if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
   const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
   // One at a time: while one is under way the journal cannot get shorter.
-  const bool checkpointing = checkpoint_ != nullptr || checkpoint_wanted_ ||
-                             now() < checkpoint_not_before_;
+  const bool checkpointing =
+      checkpoint_ != nullptr || checkpoint_wanted_ || now() < checkpoint_not_before_;
   if (!checkpointing && journal_->journaled_bytes() >= journaled_floor_ + most) {
     due_.checkpoint = now();
   }
@@ -319,7 +321,8 @@ void Shard::arm() {
   consider(due_.checkpoint);
   consider(due_.retention);
   consider(due_.retry);
-  if (due) expected_at_ = next;
+  // What is overdue already was counted: one stall, one gap.
+  if (due) expected_at_ = std::max(*next, now());
   if (next == timer_at_ && timer_ != 0) return;
   if (timer_ != 0) deps_.executor.cancel(timer_);
   timer_ = 0;

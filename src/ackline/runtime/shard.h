@@ -353,28 +353,28 @@ void Shard::try_report(std::move_only_function<T()> capture,
                        std::move_only_function<void(Result<T>)> done) {
   // The capture happens at the end of this turn, so that it sees what the turn did; the wait covers
   // the same batch.
-  written_.push_back([this, capture = std::move(capture),
-                      done = std::move(done)](const Error* error) mutable {
-    if (error != nullptr) {
-      done(std::unexpected(*error));
-      return;
-    }
-    T value = capture();
-    const Lsn lsn = journal_->written();
-    if (journal_->synced() >= lsn) {
-      done(std::move(value));
-      return;
-    }
-    journal_->want_sync();
-    after_sync_.push_back({lsn, [value = std::move(value),
-                                 done = std::move(done)](const Error* failed) mutable {
-                             if (failed != nullptr) {
-                               done(std::unexpected(*failed));
-                             } else {
-                               done(std::move(value));
-                             }
-                           }});
-  });
+  written_.push_back(
+      [this, capture = std::move(capture), done = std::move(done)](const Error* error) mutable {
+        if (error != nullptr) {
+          done(std::unexpected(*error));
+          return;
+        }
+        T value = capture();
+        const Lsn lsn = journal_->written();
+        if (journal_->synced() >= lsn) {
+          done(std::move(value));
+          return;
+        }
+        journal_->want_sync();
+        after_sync_.push_back(
+            {lsn, [value = std::move(value), done = std::move(done)](const Error* failed) mutable {
+               if (failed != nullptr) {
+                 done(std::unexpected(*failed));
+               } else {
+                 done(std::move(value));
+               }
+             }});
+      });
   schedule_turn();
 }
 
