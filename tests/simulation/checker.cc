@@ -242,6 +242,17 @@ void Checker::stream_opened(const std::string& client) {
 
 // --- deaths
 
+void Checker::stalled(Ms until) {
+  stalled_until_ = std::max(stalled_until_, until);
+  for (auto& [name, index] : current_group_) {
+    for (auto& [partition, part] : groups_[index].parts) {
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) offer.lease_end -= kAliveMs;
+      }
+    }
+  }
+}
+
 void Checker::died(bool power_cut, Ms durable_before) {
   const Ms lost_from = durable_before - slack_ms_;
   for (auto& [number, event] : events_) {
@@ -252,15 +263,22 @@ void Checker::died(bool power_cut, Ms durable_before) {
     group.disruptions += 2;  // also what was offered and lost at the very moment
     for (auto& [partition, part] : group.parts) {
       if (part.reopens > 0) {
+        part.ordered_from = INT64_MAX;
         apply_perhaps(part);
         part.reopens = 0;
       }
       for (auto& [offset, state] : part.states) {
-        for (Offer& offer : state.offers) offer.over = offer.over || offer.extending;
+        for (Offer& offer : state.offers) {
+          const Client& client = clients_[offer.client];
+          const bool lost = client.loss_at && *client.loss_at <= now_ + slack_ms_ &&
+                            offer.at <= client.closed_at + slack_ms_;
+          offer.over = offer.over || offer.extending || lost;
+        }
       }
       if (!power_cut) continue;
       for (auto& [offset, state] : part.states) {
         for (Offer& offer : state.offers) {
+          if (offer.extended_at >= lost_from) offer.over = true;
           if (offer.at < lost_from) continue;
           offer.lost = offer.over = true;
           if (!offer.lane) state.floor = std::min(state.floor, offer.attempt);

@@ -69,6 +69,10 @@ class Checker {
   void progress(const ProgressSeen& seen);
   void dead_letters(const std::vector<DeadSeen>& page);
 
+  // The server stands still, or its disk does: a pause is noticed by timers that come late, so a
+  // lease may be short of two seconds.
+  void stalled(Ms until);
+
   // --- deaths
   void died(bool power_cut, Ms durable_before);
   // `relaid`: with another number of shards, whose clocks do not agree to the second.
@@ -117,6 +121,7 @@ class Checker {
     bool over = false;
     bool lost = false;  // a power cut may have taken it
     bool lane = false;
+    Ms extended_at = -1;
     bool extending = false;  // asked, not answered: its end is not known
     bool resent = false;   // first seen as a resend: the offer itself may come after it
     bool dropped = false;  // a reset dropped it: its id is stale for ever
@@ -146,6 +151,7 @@ class Checker {
     std::int64_t frontier = -1;
     Ms frontier_at = -1;
     std::int64_t pending_to = 0;
+    std::int64_t ordered_from = 0;  // a replay keeps what is in flight below, in its own order
     bool pending_reset = false;
     bool unsure = false;      // a reopen may or may not have been done
     std::uint32_t reopens = 0;  // under way
@@ -215,6 +221,7 @@ class Checker {
   std::map<std::string, std::string> key_of_entry_;
   std::set<std::string> purged_;  // topics
   std::optional<std::string> broken_;
+  Ms stalled_until_ = -1000;
   std::uint64_t checks_ = 0;
   std::uint64_t deliveries_ = 0;
   std::uint64_t accepted_ = 0;

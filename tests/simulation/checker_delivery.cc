@@ -102,10 +102,16 @@ void Checker::delivered(const DeliverySeen& seen) {
   if (lane && !flux && !maybe_terminal(*group, part, log, seen.offset)) {
     fail("a lane takes terminal events only (18)", tell(seen) + tell(state));
   }
+  // One that a later offer overtook on its way: its id is stale, it does no harm.
+  if (!flux && !lane && !state.offers.empty() && seen.attempt < state.floor &&
+      seen.attempt < state.offers.back().attempt &&
+      state.offers.back().at + slack_ms_ >= now_) {
+    return;
+  }
   if (!flux) {
     check_exclusive(*group, state, seen);
     if (!lane) check_attempt(*group, state, seen);
-    if (!lane && !state.seen && !seen.resent) check_order(*group, part, log, event, seen);
+    if (!lane && !state.seen && !seen.resent && seen.offset >= part.ordered_from) check_order(*group, part, log, event, seen);
   }
   for (Offer& offer : state.offers) offer.over = true;
   Offer offer;
@@ -116,7 +122,7 @@ void Checker::delivered(const DeliverySeen& seen) {
   offer.lease_end = now_ + seen.lease_ms;
   offer.lane = lane;
   offer.resent = seen.resent;
-  offer.over = clients_[seen.client].leaving;
+  offer.over = clients_[seen.client].leaving || now_ <= stalled_until_ + slack_ms_;
   offer.disruptions = group->disruptions;
   state.offers.push_back(offer);
   offers_[seen.id] = {static_cast<std::size_t>(group - groups_.data()), seen.partition,
@@ -233,12 +239,10 @@ void Checker::settled(const SettleSeen& seen) {
   Offer* offer = find_offer(seen.id, &group, &state, &part);
   if (offer == nullptr || group_of(group->facts.topic, group->facts.name) != group) return;
   const bool flux = in_flux(*part);
-  if (seen.verb == Verb::kExtend) {
-    // One that could not be written may be in force all the same, with an earlier end.
-    offer->extending = false;
-    if (seen.error == "full" || seen.error == "unavailable" || seen.error == "poisoned") {
-      offer->over = true;
-    }
+  if (seen.verb == Verb::kExtend) offer->extending = false;
+  // What could not be written may be in force all the same.
+  if (seen.error == "full" || seen.error == "unavailable" || seen.error == "poisoned") {
+    offer->over = true;
   }
   if (done) {
     if (offer->client != seen.client) return fail("a lease is its holder's (12)", story());
@@ -254,6 +258,7 @@ void Checker::settled(const SettleSeen& seen) {
   if (offer->lane) {
     if (done && seen.verb == Verb::kExtend) {
       offer->lease_end = seen.invoked + seen.lease_ms;
+      offer->extended_at = now_;
     } else {
       offer->over = offer->over || done;
     }
@@ -305,6 +310,7 @@ void Checker::settled(const SettleSeen& seen) {
       return;
     case Verb::kExtend:
       if (done && !offer->over) offer->lease_end = seen.invoked + seen.lease_ms;
+      if (done) offer->extended_at = now_;
       return;
   }
 }

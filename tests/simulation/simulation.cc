@@ -208,6 +208,19 @@ SimulationResult Simulation::run() {
     start_operators();
     start_faults();
     live_until(from + active_ms_, [] { return false; });
+    // A world that refused much works on until enough was done.
+    for (int more = 0; more < 20 && checker_->accepted() < 230; ++more) {
+      live_until(world_->time().now() + 4000, [] { return false; });
+    }
+    // No seed without a crash and a fault of the disk.
+    if (result_.kills + result_.power_cuts == 0) death_wanted_ = Death::kPowerCut;
+    live_until(world_->time().now() + 500, [] { return false; });
+    if (result_.disk_faults + world_->faults_fired() == 0) {
+      ++result_.disk_faults;
+      const Ms until = world_->time().now() + 800;
+      checker_->stalled(until);
+      world_->time().stall_storage(until);
+    }
     drain();
     if (!checker_->broken()) audit();
   }

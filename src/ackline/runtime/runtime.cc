@@ -163,6 +163,9 @@ Result<void> Runtime::Impl::boot_node() {
                                                               *stores_.offsets, metrics, *ids_});
   if (!node) return fail(node);
   node_ = std::move(*node);
+  // The threads first: a loop without its thread takes every caller for its own.
+  for (auto& loop : loops_) loop->start();
+  running_ = true;
   node_->start();
   return {};
 }
@@ -217,8 +220,6 @@ Result<void> Runtime::Impl::listen() {
     // Clients are told the port that was found free.
     node_->set_instance(addresses.http, config.string("instance.id").empty());
   }
-  for (auto& loop : loops_) loop->start();
-  running_ = true;
   return {};
 }
 
