@@ -40,12 +40,10 @@ void Checker::topic_deleted(const std::string& topic) {
   current_topic_.erase(topic);
   recently_gone_[topic] = now_;
   drop_groups_of(topic);
-  std::erase_if(entry_of_key_, [&](const auto& one) {
-    return one.second.starts_with(topic + "_DLQ:");
-  });
-  std::erase_if(key_of_entry_, [&](const auto& one) {
-    return one.first.starts_with(topic + "_DLQ:");
-  });
+  std::erase_if(entry_of_key_,
+                [&](const auto& one) { return one.second.starts_with(topic + "_DLQ:"); });
+  std::erase_if(key_of_entry_,
+                [&](const auto& one) { return one.first.starts_with(topic + "_DLQ:"); });
   purged_.erase(topic);
 }
 
@@ -95,8 +93,8 @@ bool Checker::bind(Topic& topic, std::uint32_t partition, std::int64_t offset, E
     return false;
   }
   if (event.fate == Fate::kRefused) {
-    fail("a refused publish must not be kept", fmt::format("{}: event {}", how,
-                                                           event.facts.number));
+    fail("a refused publish must not be kept",
+         fmt::format("{}: event {}", how, event.facts.number));
     return false;
   }
   if (&topics_[event.incarnation] != &topic) {
@@ -124,12 +122,10 @@ void Checker::drop_group(const std::string& topic, const std::string& group) {
   current_group_.erase({topic, group});
   recently_gone_[topic + "/" + group] = now_;
   // Its dead letters go along, and the names may be used again.
-  std::erase_if(entry_of_key_, [&](const auto& one) {
-    return one.first.starts_with(group + "/" + topic + "@");
-  });
-  std::erase_if(key_of_entry_, [&](const auto& one) {
-    return one.second.starts_with(group + "/" + topic + "@");
-  });
+  std::erase_if(entry_of_key_,
+                [&](const auto& one) { return one.first.starts_with(group + "/" + topic + "@"); });
+  std::erase_if(key_of_entry_,
+                [&](const auto& one) { return one.second.starts_with(group + "/" + topic + "@"); });
 }
 
 void Checker::drop_groups_of(const std::string& topic) {
@@ -232,7 +228,8 @@ void Checker::stream_opened(const std::string& client) {
     for (auto& [partition, part] : groups_[index].parts) {
       for (auto& [offset, state] : part.states) {
         for (Offer& offer : state.offers) {
-          offer.over = offer.over || (offer.client == client && offer.at <= one.closed_at + slack_ms_);
+          offer.over =
+              offer.over || (offer.client == client && offer.at <= one.closed_at + slack_ms_);
         }
       }
     }

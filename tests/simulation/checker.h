@@ -123,8 +123,8 @@ class Checker {
     bool lane = false;
     Ms extended_at = -1;
     bool extending = false;  // asked, not answered: its end is not known
-    bool resent = false;   // first seen as a resend: the offer itself may come after it
-    bool dropped = false;  // a reset dropped it: its id is stale for ever
+    bool resent = false;     // first seen as a resend: the offer itself may come after it
+    bool dropped = false;    // a reset dropped it: its id is stale for ever
     std::uint64_t disruptions = 0;
   };
   // One event for one group.
@@ -137,9 +137,9 @@ class Checker {
     bool reject_asked = false;
     bool dead = false;  // certain: an entry was seen, or an answer said so
     Ms dead_at = 0;
-    bool skipped = false;        // a reset went past it
-    std::uint32_t attempts = 0;  // seen in this generation
-    std::uint32_t floor = 1;     // least attempt of the next offer
+    bool skipped = false;         // a reset went past it
+    std::uint32_t attempts = 0;   // seen in this generation
+    std::uint32_t floor = 1;      // least attempt of the next offer
     std::uint64_t disrupted = 0;  // the group's count when it was last seen
     bool seen = false;            // offered in this generation
   };
@@ -153,7 +153,7 @@ class Checker {
     std::int64_t pending_to = 0;
     std::int64_t ordered_from = 0;  // a replay keeps what is in flight below, in its own order
     bool pending_reset = false;
-    bool unsure = false;      // a reopen may or may not have been done
+    bool unsure = false;        // a reopen may or may not have been done
     std::uint32_t reopens = 0;  // under way
     Ms reopened_at = -1000;
   };
@@ -184,8 +184,7 @@ class Checker {
   void drop_groups_of(const std::string& topic);
   [[nodiscard]] bool bind(Topic& topic, std::uint32_t partition, std::int64_t offset, Event& event,
                           const std::string& how);
-  [[nodiscard]] Offer* find_offer(const std::string& id, Group** group, State** state,
-                                  Part** part);
+  [[nodiscard]] Offer* find_offer(const std::string& id, Group** group, State** state, Part** part);
   [[nodiscard]] bool matches(const Group& group, const Event& event) const;
   [[nodiscard]] bool expired(const Event& event) const;
   [[nodiscard]] bool maybe_dead(const Group& group, const State& state) const;

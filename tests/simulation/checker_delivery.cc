@@ -15,9 +15,9 @@ std::string Checker::tell(const DeliverySeen& seen) const {
 }
 
 std::string Checker::tell(const State& state) const {
-  std::string out = fmt::format("acked={}@{} ackPossible={} dead={} skipped={} floor={};",
-                                state.acked, state.acked_at, state.ack_possible, state.dead,
-                                state.skipped, state.floor);
+  std::string out =
+      fmt::format("acked={}@{} ackPossible={} dead={} skipped={} floor={};", state.acked,
+                  state.acked_at, state.ack_possible, state.dead, state.skipped, state.floor);
   for (const Offer& offer : state.offers) {
     out += fmt::format(" [{} {} at {} attempt {} until {}{}{}{}]", offer.id, offer.client, offer.at,
                        offer.attempt, offer.lease_end, offer.over ? " over" : "",
@@ -87,7 +87,8 @@ void Checker::delivered(const DeliverySeen& seen) {
   }
   for (Offer& offer : state.offers) {
     if (offer.id != seen.id) continue;
-    if (!seen.resent && !offer.resent) return fail("an id is given once (12)", tell(seen) + tell(state));
+    if (!seen.resent && !offer.resent)
+      return fail("an id is given once (12)", tell(seen) + tell(state));
     if (offer.client != seen.client || offer.attempt != seen.attempt) {
       fail("a resend is the same offer", tell(seen) + tell(state));
     }
@@ -104,14 +105,14 @@ void Checker::delivered(const DeliverySeen& seen) {
   }
   // One that a later offer overtook on its way: its id is stale, it does no harm.
   if (!flux && !lane && !state.offers.empty() && seen.attempt < state.floor &&
-      seen.attempt < state.offers.back().attempt &&
-      state.offers.back().at + slack_ms_ >= now_) {
+      seen.attempt < state.offers.back().attempt && state.offers.back().at + slack_ms_ >= now_) {
     return;
   }
   if (!flux) {
     check_exclusive(*group, state, seen);
     if (!lane) check_attempt(*group, state, seen);
-    if (!lane && !state.seen && !seen.resent && seen.offset >= part.ordered_from) check_order(*group, part, log, event, seen);
+    if (!lane && !state.seen && !seen.resent && seen.offset >= part.ordered_from)
+      check_order(*group, part, log, event, seen);
   }
   for (Offer& offer : state.offers) offer.over = true;
   Offer offer;
@@ -131,7 +132,9 @@ void Checker::delivered(const DeliverySeen& seen) {
   state.attempts = seen.attempt;
   state.floor = seen.attempt + 1;
   state.disrupted = group->disruptions;
+  // A new offer: whatever ended it before was undone.
   state.ack_possible = state.reject_asked = false;
+  state.acked = state.acked_done = state.dead = state.skipped = false;
   state.seen = true;
 }
 
@@ -147,9 +150,8 @@ void Checker::check_exclusive(const Group& group, State& state, const DeliverySe
       until = std::min(until, *client->second.loss_at);
     }
     if (until > now_ + slack_ms_) {
-      fail("a lease is exclusive (11)",
-           fmt::format("{} while {} holds it until {}; {}", tell(seen), offer.client, until,
-                       tell(state)));
+      fail("a lease is exclusive (11)", fmt::format("{} while {} holds it until {}; {}", tell(seen),
+                                                    offer.client, until, tell(state)));
     }
   }
 }
@@ -226,8 +228,8 @@ void Checker::settled(const SettleSeen& seen) {
   const bool done = seen.error.empty() && !seen.already;
   const auto story = [&] {
     return fmt::format("verb {} by {} of {}, answered {}", static_cast<int>(seen.verb), seen.client,
-                       seen.id, seen.error.empty() ? (seen.already ? "already" : "done")
-                                                   : seen.error);
+                       seen.id,
+                       seen.error.empty() ? (seen.already ? "already" : "done") : seen.error);
   };
   if (seen.invalid) {
     if (seen.error.empty()) fail("an id that was never given out is unknown (12)", story());
@@ -265,8 +267,8 @@ void Checker::settled(const SettleSeen& seen) {
     return;
   }
   if (!seen.error.empty()) {
-    const bool forgotten = seen.error == "stale" || seen.error == "not_owner" ||
-                           seen.error == "delivery_unknown";
+    const bool forgotten =
+        seen.error == "stale" || seen.error == "not_owner" || seen.error == "delivery_unknown";
     if (seen.error == "stale" && state->acked && state->acked_at + slack_ms_ < seen.invoked &&
         !flux && !group->ending && !topics_[group->incarnation].deleting) {
       fail("what is terminal stays so (13)", story() + "; " + tell(*state));

@@ -79,8 +79,8 @@ void Checker::apply_reset(Part& part, Ms invoked) {
     for (Offer& offer : state.offers) {
       offer.over = true;
       // One that came after it was asked may be of the new generation.
-      offer.dropped = offer.dropped ||
-                      (offer.at < invoked && (!offer.lane || offset >= part.pending_to));
+      offer.dropped =
+          offer.dropped || (offer.at < invoked && (!offer.lane || offset >= part.pending_to));
     }
     const bool passed = offset < part.pending_to;
     const bool after = !state.offers.empty() && state.offers.back().at >= invoked;
@@ -127,11 +127,11 @@ void Checker::progress(const ProgressSeen& seen) {
   Log& log = topics_[group->incarnation].logs[seen.partition];
   if (part.reopens > 0 || part.reopened_at >= seen.invoked) return;
   const auto where = [&] {
-    return fmt::format("{}/{} partition {}: frontier {} lag {} pending {} ahead {} hw {} start {} "
-                       "generation {} (asked at {})",
-                       seen.topic, seen.group, seen.partition, seen.frontier, seen.lag,
-                       seen.pending, seen.settled_ahead, seen.high_watermark, seen.log_start,
-                       seen.generation, seen.invoked);
+    return fmt::format(
+        "{}/{} partition {}: frontier {} lag {} pending {} ahead {} hw {} start {} "
+        "generation {} (asked at {})",
+        seen.topic, seen.group, seen.partition, seen.frontier, seen.lag, seen.pending,
+        seen.settled_ahead, seen.high_watermark, seen.log_start, seen.generation, seen.invoked);
   };
   if (part.unsure) {
     part.unsure = false;
@@ -144,8 +144,8 @@ void Checker::progress(const ProgressSeen& seen) {
                 fmt::format("{}; it was {}", where(), part.generation));
   }
   if (seen.frontier < part.frontier && part.frontier_at < seen.invoked) {
-    return fail("the frontier never falls (1)", fmt::format("{}; it was {} at {}", where(),
-                                                            part.frontier, part.frontier_at));
+    return fail("the frontier never falls (1)",
+                fmt::format("{}; it was {} at {}", where(), part.frontier, part.frontier_at));
   }
   if (seen.frontier > part.frontier || part.frontier_at < 0) {
     part.frontier = seen.frontier;
@@ -189,11 +189,11 @@ void Checker::check_frontier(Group& group, Part& part, Log& log, const ProgressS
 // Invariants 6 and 8, and the arithmetic of `lag` and `pending`.
 void Checker::check_counts(Group& group, Part& part, Log& log, const ProgressSeen& seen) {
   const auto story = [&](const std::string& what) {
-    return fmt::format("{}/{} partition {}: {}; frontier {} lag {} pending {} ahead {} hw {} log "
-                       "start {} (asked at {})",
-                       seen.topic, seen.group, seen.partition, what, seen.frontier, seen.lag,
-                       seen.pending, seen.settled_ahead, seen.high_watermark, seen.log_start,
-                       seen.invoked);
+    return fmt::format(
+        "{}/{} partition {}: {}; frontier {} lag {} pending {} ahead {} hw {} log "
+        "start {} (asked at {})",
+        seen.topic, seen.group, seen.partition, what, seen.frontier, seen.lag, seen.pending,
+        seen.settled_ahead, seen.high_watermark, seen.log_start, seen.invoked);
   };
   const std::int64_t from = std::max(seen.frontier, seen.log_start - 1);
   const std::int64_t lag = std::max<std::int64_t>(0, seen.high_watermark - from);
@@ -207,8 +207,8 @@ void Checker::check_counts(Group& group, Part& part, Log& log, const ProgressSee
     const Event& event = events_.at(at->second);
     if (event.fate != Fate::kAccepted || event.answered >= seen.invoked) continue;
     if (at->first > seen.high_watermark) {
-      return fail("what was accepted is in the log (10)", story(fmt::format("event {} at {}",
-                                                                at->second, at->first)));
+      return fail("what was accepted is in the log (10)",
+                  story(fmt::format("event {} at {}", at->second, at->first)));
     }
     break;
   }
@@ -220,10 +220,10 @@ void Checker::check_counts(Group& group, Part& part, Log& log, const ProgressSee
     possible += may ? 1U : 0U;
     if (!may) open += fmt::format(" {}", offset);
     const auto state = part.states.find(offset);
-    certain += state != part.states.end() && state->second.acked &&
-                       state->second.acked_at < seen.invoked
-                   ? 1U
-                   : 0U;
+    certain +=
+        state != part.states.end() && state->second.acked && state->second.acked_at < seen.invoked
+            ? 1U
+            : 0U;
   }
   if (seen.settled_ahead < certain) {
     fail("settling past a hole is kept (3)", story(fmt::format("{} are done", certain)));
@@ -263,8 +263,8 @@ void Checker::dead_letters(const std::vector<DeadSeen>& page) {
     Part& part = group->parts[seen.partition];
     State& state = part.states[seen.offset];
     const std::size_t slash = seen.key.rfind('/');
-    const bool present = !in_flux(part) &&
-                         seen.key.substr(slash + 1) == std::to_string(part.generation);
+    const bool present =
+        !in_flux(part) && seen.key.substr(slash + 1) == std::to_string(part.generation);
     if (!present) continue;
     if (state.acked) fail("an ack is final (13)", story() + "; " + tell(state));
     if (fresh && !maybe_dead(*group, state) && !state.ack_possible) {
@@ -326,10 +326,10 @@ void Checker::finish(const std::string& name, const std::vector<LogSeen>& record
       parts.push_back(key.substr(at, slash - at));
       at = slash == std::string::npos ? slash : slash + 1;
     }
-    return parts.size() == 5 &&
-           (group_of(name, parts[0]) == nullptr ||
-            buried.contains({parts[0], {static_cast<std::uint32_t>(std::stoul(parts[2])),
-                                        std::stoll(parts[3])}}));
+    return parts.size() == 5 && (group_of(name, parts[0]) == nullptr ||
+                                 buried.contains({parts[0],
+                                                  {static_cast<std::uint32_t>(std::stoul(parts[2])),
+                                                   std::stoll(parts[3])}}));
   };
   if (!purged_.contains(name)) {
     for (const auto& [entry, key] : key_of_entry_) {

@@ -56,7 +56,7 @@ struct SettleSeen {
   std::string client;
   std::string id;
   Ms invoked = 0;
-  std::string error;    // word of the error
+  std::string error;  // word of the error
   bool already = false;
   Ms lease_ms = 0;
   bool invalid = false;  // an id that was never given out

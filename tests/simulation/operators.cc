@@ -126,8 +126,7 @@ void Simulation::operator_turn() {
   }
 }
 
-void Simulation::ask_lag(bool audit,
-                         std::function<void(const std::vector<api::GroupLag>&)> then) {
+void Simulation::ask_lag(bool audit, std::function<void(const std::vector<api::GroupLag>&)> then) {
   const Ms invoked = world_->time().now();
   const std::uint32_t edge = any_edge();
   // On the thread that has the connection, whoever called.
@@ -168,8 +167,7 @@ void Simulation::ask_lag(bool audit,
 }
 
 void Simulation::ask_dead(std::size_t topic, std::optional<std::string> after,
-                          std::shared_ptr<std::vector<DeadSeen>> all,
-                          std::function<void()> then) {
+                          std::shared_ptr<std::vector<DeadSeen>> all, std::function<void()> then) {
   const std::uint32_t edge = any_edge();
   call(edge, [this, edge, topic, after, all, then = std::move(then)] {
     api::DeadLetterQuery query;
@@ -261,8 +259,7 @@ void Simulation::reopen(GroupPlan& group) {
   for (std::uint32_t i = 0; i < topic.partitions; ++i) {
     const auto ends = ends_.find({topic.name, i});
     if (ends == ends_.end() || !random_.chance(1, 2)) continue;
-    const std::int64_t low =
-        std::max(ends->second.log_start, ends->second.high_watermark - 25);
+    const std::int64_t low = std::max(ends->second.log_start, ends->second.high_watermark - 25);
     to[i] = random_.between(std::min(low, ends->second.high_watermark + 1),
                             ends->second.high_watermark + 1);
     offsets.some[i] = Offset(to[i]);
@@ -284,33 +281,33 @@ void Simulation::reopen(GroupPlan& group) {
   note(fmt::format("{}{} of {}/{} to{}", query.dry_run ? "dry " : "",
                    query.reset ? "reset" : "replay", query.topic, query.group, told));
   call(edge, [this, edge, at, query, to, invoked, topic_at = &topic] {
-    admin(edge).reopen(query, [this, at, query, to, invoked,
-                               topic_at](Result<api::ReopenAnswer> answer) {
-      sync_time();
-      note(fmt::format("reopen of {}/{}: {}", query.topic, query.group,
-                       answer ? "answered" : answer.error().detail));
-      if (query.dry_run) return;
-      at->reopening = false;
-      --topic_at->changes;
-      for (const auto& [partition, offset] : to) {
-        auto outcome = Checker::Reopen::kPerhaps;
-        std::uint32_t generation = 0;
-        const Error* error = answer ? nullptr : &answer.error();
-        if (answer) {
-          const auto one = answer->partitions.find(partition);
-          if (one == answer->partitions.end()) {
-            outcome = Checker::Reopen::kRefused;
-          } else if (one->second) {
-            outcome = Checker::Reopen::kDone;
-            generation = one->second->report.generation.value();
-          } else {
-            error = &one->second.error();
+    admin(edge).reopen(
+        query, [this, at, query, to, invoked, topic_at](Result<api::ReopenAnswer> answer) {
+          sync_time();
+          note(fmt::format("reopen of {}/{}: {}", query.topic, query.group,
+                           answer ? "answered" : answer.error().detail));
+          if (query.dry_run) return;
+          at->reopening = false;
+          --topic_at->changes;
+          for (const auto& [partition, offset] : to) {
+            auto outcome = Checker::Reopen::kPerhaps;
+            std::uint32_t generation = 0;
+            const Error* error = answer ? nullptr : &answer.error();
+            if (answer) {
+              const auto one = answer->partitions.find(partition);
+              if (one == answer->partitions.end()) {
+                outcome = Checker::Reopen::kRefused;
+              } else if (one->second) {
+                outcome = Checker::Reopen::kDone;
+                generation = one->second->report.generation.value();
+              } else {
+                error = &one->second.error();
+              }
+            }
+            if (error != nullptr && nothing_done(*error)) outcome = Checker::Reopen::kRefused;
+            checker_->reopened(query.topic, query.group, partition, invoked, outcome, generation);
           }
-        }
-        if (error != nullptr && nothing_done(*error)) outcome = Checker::Reopen::kRefused;
-        checker_->reopened(query.topic, query.group, partition, invoked, outcome, generation);
-      }
-    });
+        });
   });
 }
 
@@ -325,9 +322,9 @@ void Simulation::redrive(std::size_t topic) {
     if (random_.chance(1, 3)) request.rate_per_second = 5;
     admin(edge).redrive(request, [this](Result<api::LaneItem> lane) {
       sync_time();
-      note(fmt::format("redrive: {}", lane ? fmt::format("{} started {}", lane->lane_id,
-                                                         lane->started)
-                                           : lane.error().detail));
+      note(fmt::format(
+          "redrive: {}",
+          lane ? fmt::format("{} started {}", lane->lane_id, lane->started) : lane.error().detail));
     });
   });
 }
@@ -342,8 +339,8 @@ void Simulation::purge(std::size_t topic) {
     which.max = static_cast<std::uint32_t>(random_.between(1, 20));
     admin(edge).purge_dead(which, [this](Result<api::Purged> purged) {
       sync_time();
-      note(fmt::format("purge: {}", purged ? std::to_string(purged->purged)
-                                           : purged.error().detail));
+      note(fmt::format("purge: {}",
+                       purged ? std::to_string(purged->purged) : purged.error().detail));
     });
   });
 }

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,12 +122,14 @@ void print(const Totals& totals, double real_s) {
              static_cast<double>(totals.virtual_ms) / 1000.0 / real_s);
   fmt::print("  accepted events: {}\n", spread(totals.events));
   fmt::print("  virtual seconds: {}\n", spread(totals.seconds));
-  fmt::print("  {} deliveries, {} checks, {} dead letters, {} redriven, {} replays and resets, "
-             "{} topics deleted\n",
-             totals.deliveries, totals.checks, totals.dead_letters, totals.redriven,
-             totals.reopens, totals.topic_deletions);
-  fmt::print("  {} kills, {} power cuts, {} orderly stops, {} disk faults; {} seeds below a floor\n",
-             totals.kills, totals.power_cuts, totals.stops, totals.disk_faults, totals.thin);
+  fmt::print(
+      "  {} deliveries, {} checks, {} dead letters, {} redriven, {} replays and resets, "
+      "{} topics deleted\n",
+      totals.deliveries, totals.checks, totals.dead_letters, totals.redriven, totals.reopens,
+      totals.topic_deletions);
+  fmt::print(
+      "  {} kills, {} power cuts, {} orderly stops, {} disk faults; {} seeds below a floor\n",
+      totals.kills, totals.power_cuts, totals.stops, totals.disk_faults, totals.thin);
 }
 
 int run(const Arguments& arguments) {
@@ -135,6 +138,8 @@ int run(const Arguments& arguments) {
   const auto from = std::chrono::steady_clock::now();
   Totals totals;
   for (std::uint64_t seed = arguments.start; seed < arguments.start + arguments.seeds; ++seed) {
+    // Faults make log lines by the thousand: they are for whoever looks at one seed.
+    const auto quiet = arguments.verbose ? nullptr : std::make_unique<LogCapture>();
     Simulation simulation({seed, arguments.verbose});
     SimulationResult result = simulation.run();
     if (arguments.twice && !result.broken) {

@@ -44,8 +44,9 @@ void Simulation::plan() {
   world.retention_hold = random_.chance(4, 5);
   hold_ = world.retention_hold;
   world.reconnect_grace_ms = random_.between(1000, 5000);
-  checker_ = std::make_unique<Checker>(3 + 6 * world.times.handover_max_ms + 5 * world.times.storage_max_ms,
-                                       world.reconnect_grace_ms, world.retention_hold);
+  checker_ = std::make_unique<Checker>(
+      3 + 6 * world.times.handover_max_ms + 5 * world.times.storage_max_ms,
+      world.reconnect_grace_ms, world.retention_hold);
   world_ = std::make_unique<World>(world);
   world_->on_death = [this](Death how, Ms durable_before) { on_death(how, durable_before); };
   active_ms_ = random_.between(32'000, 68'000);
@@ -178,9 +179,8 @@ void Simulation::come_back() {
 // Runs the world until `at`; who dies comes back.
 void Simulation::live_until(Ms at, const std::function<bool()>& done) {
   while (world_->time().now() < at && !checker_->broken() && !done()) {
-    world_->time().run_until(at, [&] {
-      return world_->struck() || death_wanted_ || checker_->broken() || done();
-    });
+    world_->time().run_until(
+        at, [&] { return world_->struck() || death_wanted_ || checker_->broken() || done(); });
     if (world_->time().restless()) checker_->fail("an idle server rests", "a busy loop");
     if (checker_->broken()) return;
     if (world_->struck()) {
@@ -259,11 +259,11 @@ void Simulation::drain() {
           if (lag.pending == 0 && lag.lag == 0) continue;
           all = false;
           *stuck = {one.topic, one.group};
-          *last = fmt::format("{}/{} partition {}: frontier {} pending {} leased {} waiting {} "
-                              "blocked {}",
-                              one.topic, one.group, partition, lag.report.frontier.value(),
-                              lag.pending, lag.report.in_flight, lag.report.waiting,
-                              lag.report.blocked);
+          *last = fmt::format(
+              "{}/{} partition {}: frontier {} pending {} leased {} waiting {} "
+              "blocked {}",
+              one.topic, one.group, partition, lag.report.frontier.value(), lag.pending,
+              lag.report.in_flight, lag.report.waiting, lag.report.blocked);
         }
       }
       bool joined = true;
@@ -324,16 +324,14 @@ void Simulation::audit() {
     auto dead = std::make_shared<std::vector<DeadSeen>>();
     auto done = std::make_shared<int>(0);
     call(any_edge(), [this, t, log, done] { ask_log(t, {}, log, [done] { ++*done; }); });
-    call(any_edge(), [this, t, dead, done] {
-      ask_dead(t, std::nullopt, dead, [done] { ++*done; });
-    });
+    call(any_edge(),
+         [this, t, dead, done] { ask_dead(t, std::nullopt, dead, [done] { ++*done; }); });
     call(any_edge(), [this, done] {
       ask_lag(true, [this, done](const std::vector<api::GroupLag>& groups) {
         for (const api::GroupLag& one : groups) {
           if (one.audit && !one.audit->equal) {
-            checker_->fail("lag can be audited (6)",
-                           fmt::format("{}/{}: recount {}", one.topic, one.group,
-                                       one.audit->recount));
+            checker_->fail("lag can be audited (6)", fmt::format("{}/{}: recount {}", one.topic,
+                                                                 one.group, one.audit->recount));
           }
         }
         ++*done;

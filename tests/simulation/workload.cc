@@ -245,8 +245,8 @@ void Simulation::attach(Client& client) {
             reason != channel::EndReason::kDraining && reason != channel::EndReason::kReplaced);
     };
     call(client.edge, [this, at, turn, edge = client.edge, channel = client.channel.get()] {
-      auto attachment = traffic(edge).stream(
-          at->id, {}, *channel, [this, at, turn](Result<void> opened) {
+      auto attachment =
+          traffic(edge).stream(at->id, {}, *channel, [this, at, turn](Result<void> opened) {
             sync_time();
             note(fmt::format("{} stream: {}", at->id,
                              opened ? "open" : std::string(opened.error().word())));
@@ -264,8 +264,7 @@ void Simulation::attach(Client& client) {
   const std::int64_t timeout_ms = random_.between(0, 2500);
   call(client.edge, [this, at, turn, edge = client.edge, max, timeout_ms] {
     auto attachment = traffic(edge).poll(
-        at->id, {}, max, timeout_ms,
-        [this, at, turn](Result<std::vector<channel::Delivery>> got) {
+        at->id, {}, max, timeout_ms, [this, at, turn](Result<std::vector<channel::Delivery>> got) {
           sync_time();
           if (got) received(*at, turn, *got);
           ended(*at, turn, !got && got.error().code == ErrorCode::kClientUnknown);

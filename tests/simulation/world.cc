@@ -20,7 +20,9 @@ Error disk_error(ErrorCode code, const std::string& path, std::string_view what)
 }  // namespace
 
 World::World(WorldOptions options)
-    : options_(options), random_(options.seed ^ 0x776f726c64U), time_(options.seed, options.times) {}
+    : options_(options),
+      random_(options.seed ^ 0x776f726c64U),
+      time_(options.seed, options.times) {}
 
 World::~World() {
   if (alive()) take_down(Death::kKill);
@@ -109,8 +111,8 @@ std::int64_t World::durable_before() const {
   // What is promised (invariant 13): a sync begins within 10 ms of a write and takes as long as
   // the storage does; a round may just have begun.
   const std::int64_t served = alive() ? time_.now() : served_until_;
-  const std::int64_t promised = served - (12 + 4 * options_.times.storage_max_ms +
-                                               4 * options_.times.handover_max_ms);
+  const std::int64_t promised =
+      served - (12 + 4 * options_.times.storage_max_ms + 4 * options_.times.handover_max_ms);
   if (last_trouble_ < promised - 1000 && !poisoned_) before = std::max(before, promised);
   return before;
 }
@@ -145,8 +147,8 @@ bool World::boot() {
     auto booted = boot_once();
     if (booted && !struck_) return true;
     trouble_ = booted ? "struck while booting" : booted.error().detail;
-    const bool excused = struck_.has_value() || fault_.has_value() || full_ ||
-                         last_trouble_ == time_.now();
+    const bool excused =
+        struck_.has_value() || fault_.has_value() || full_ || last_trouble_ == time_.now();
     const Death how = struck_.value_or(Death::kKill);
     take_down(how);
     if (!excused) return false;
@@ -164,8 +166,8 @@ Result<void> World::boot_once() {
   open_hook();
   time_.start_process(options_.shards);
   metrics_ = std::make_unique<MetricRegistry>();
-  auto data = state::DataDirectory::open(fs_, std::string(kData),
-                                         {[this] { return random_.next(); }});
+  auto data =
+      state::DataDirectory::open(fs_, std::string(kData), {[this] { return random_.next(); }});
   if (!data) return fail(data);
   data_.emplace(std::move(*data));
   ids_ = std::make_unique<delivery::DeliveryIdCodec>(data_->salt(), data_->id_key());

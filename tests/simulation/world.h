@@ -101,7 +101,7 @@ class World {
   // The journal's files as the disk model sees them.
   struct JournalFile {
     std::optional<std::int64_t> dirty_since;
-    bool named = false;         // its directory entry is on disk
+    bool named = false;           // its directory entry is on disk
     bool content_synced = false;  // since the last write, but for the name
   };
 

@@ -1,10 +1,10 @@
 // One thread that stands in for all: virtual clocks, the shards' executors and the storage threads.
 //
 // Event-driven: when nothing is ready the clocks jump to the next moment at which something is, so
-// an idle minute costs nothing. What the real twins guarantee is kept: an executor's tasks run in the
-// order in which they were posted (one queue), a storage lane runs in order, and a task never runs
-// inside the call that posted it. Everything else is a seeded choice: which executor goes next, how
-// long a hand-over and a storage call take.
+// an idle minute costs nothing. What the real twins guarantee is kept: an executor's tasks run in
+// the order in which they were posted (one queue), a storage lane runs in order, and a task never
+// runs inside the call that posted it. Everything else is a seeded choice: which executor goes
+// next, how long a hand-over and a storage call take.
 //
 // `end_process` is the death of the process: what was posted, armed or under way is dropped unrun,
 // as its memory would be. `outside` is the world's own time line, which survives. Not thread-safe.
