@@ -155,7 +155,7 @@ void Dispatcher::Impl::disconnected(ClientNumber number) {
 void Dispatcher::Impl::lose_client(Client& client) {
   for (const Held& held : held_by(client)) {
     const Slot& slot = held.progress->slots[held.index];
-    if (slot.asked == 0 && held.progress->slots.since(slot) <= client.gone_at) {
+    if (slot.asked == 0 && held.progress->slots.since(slot) < client.gone_at) {
       end_attempt(*held.progress, held.index, state::EndCause::kLoss,
                   backoff(*held.progress, slot.attempt), "client lost");
     }

@@ -109,6 +109,9 @@ void Dispatcher::extend_all(std::int64_t gap_ms) {
   // Not behind what the timers have seen.
   impl_->clock_ = std::max(MonoMs(impl_->clock_.value() - gap_ms),
                            std::min(impl_->clock_, impl_->timers_.now()));
+  for (const auto& [number, client] : impl_->clients_) {
+    client->gone_at = std::min(client->gone_at, impl_->clock_);
+  }
 }
 void Dispatcher::set_paused(bool paused) {
   impl_->paused_ = paused;
