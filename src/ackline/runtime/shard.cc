@@ -5,6 +5,7 @@
 #include "ackline/base/check.h"
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
+#include "ackline/base/plants.h"
 #include "ackline/runtime/shard_checkpoint.h"
 #include "ackline/runtime/shard_metrics.h"
 
@@ -219,6 +220,10 @@ void Shard::release_written() {
       if (found == partitions_.end()) continue;  // deleted while its batch waited to be written
       found->second.in_turn = false;
       found->second.committed_end = std::max(found->second.committed_end, one.end);
+      if (plant(Plant::kOffsetReused)) {
+        found->second.log->on_synced(one.end);
+        dispatcher_->on_available(one.partition, one.end);
+      }
       if (!found->second.log->needs_flush()) continue;
       // Write-behind: a tail that cannot be written stays in memory and is tried with the next
       // batch.

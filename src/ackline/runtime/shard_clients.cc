@@ -1,4 +1,5 @@
 // What clients ask of a shard: settles, demand and windows, connections.
+#include "ackline/base/plants.h"
 #include "ackline/runtime/shard.h"
 
 namespace ackline::runtime {
@@ -24,6 +25,11 @@ void Shard::settle(const delivery::SettleRequest& request, SettleDone done) {
   }
   if (!answer) {
     done(std::move(answer));
+    return;
+  }
+  if (plant(Plant::kSettleBeforeJournal)) {
+    done(std::move(answer));
+    schedule_turn();
     return;
   }
   auto& waiting = options_.ack_sync ? turn_after_sync_ : written_;
