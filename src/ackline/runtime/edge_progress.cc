@@ -95,6 +95,14 @@ struct Audit {
   Result<void> outcome;
 };
 
+void recount_all(Node& node, const std::vector<std::vector<LagPart>>& parts, Audit& audited) {
+  for (const auto& shard : parts) {
+    for (const LagPart& part : shard) {
+      audited.counts[{part.group, part.partition}] = recount(node, part, audited.outcome);
+    }
+  }
+}
+
 // The parts of one group, summed; with the audit's own count beside.
 api::GroupLag lag_of_group(const Group& group, WallMs as_of,
                            const std::vector<std::vector<LagPart>>& parts, const Audit* audited) {
@@ -182,16 +190,8 @@ void Edge::lag(std::optional<std::string> topic, std::optional<std::string> grou
         auto shared = std::make_shared<std::vector<std::vector<LagPart>>>(std::move(parts));
         auto audited = std::make_shared<Audit>();
         node_.deps().storage.run(
-            4001,
-            [this, shared, audited] {
-              for (const auto& shard : *shared) {
-                for (const LagPart& part : shard) {
-                  audited->counts[{part.group, part.partition}] =
-                      recount(node_, part, audited->outcome);
-                }
-              }
-            },
-            executor(), [shared, audited, combine] { combine(*shared, audited.get()); });
+            4001, [this, shared, audited] { recount_all(node_, *shared, *audited); }, executor(),
+            [shared, audited, combine] { combine(*shared, audited.get()); });
       });
 }
 
