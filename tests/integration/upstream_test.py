@@ -130,7 +130,7 @@ def test_a_topic_deleted_and_made_again_under_a_live_group_begins_anew():
         equal(server.lag("t", "g")["partitions"]["0"]["highWatermark"], 0, "the old incarnation is gone")
 
 
-def test_a_dead_letter_of_before_a_replay_is_counted_once():
+def test_dead_letters_of_two_generations_are_two_entries():
     with Server() as server:
         server.subscribe("c", "t", group="g", maxAttempts=1)
         server.publish("t", event("poison"), partition=0)
@@ -142,7 +142,17 @@ def test_a_dead_letter_of_before_a_replay_is_counted_once():
         one = server.poll("c", timeout_ms=3000)[0]
         equal(server.settle("ack", "c", one["deliveryId"]).status, 200, "ack")
         page = server.admin.get("/admin/dlq/browse", topic="t").json()
-        equal((page["total"], len(page["items"])), (1, 1), "the newest entry stands for the event")
+        ids = [item["id"] for item in page["items"]]
+        equal((page["total"], ids), (2, ["t_DLQ:0:0", "t_DLQ:0:1"]), "both entries")
+        answer = server.change("/admin/dlq/redrive", {"topic": "t", "group": "g", "ids": [ids[0]]})
+        equal(answer.json()["started"], 1, f"the older one can be redriven: {answer}")
+        one = server.poll("c", timeout_ms=3000)[0]
+        equal((one["event"]["id"], one["lane"]["entry"]), ("poison", ids[0]), "its delivery")
+        equal(server.settle("ack", "c", one["deliveryId"]).status, 200, "ack")
+        server.kill()
+        server.start()
+        states = {i["id"]: i["state"] for i in server.admin.get("/admin/dlq/browse", topic="t").json()["items"]}
+        equal(states, {ids[0]: "resolved", ids[1]: "dead"}, "each has a state of its own")
         equal(server.change("/admin/dlq/purge", {"topic": "t", "confirm": True}).json()["purged"], 1, "purged")
         equal(server.admin.get("/admin/groups/t/g").json()["deadLetters"], 0, "none is left")
 

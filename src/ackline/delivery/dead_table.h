@@ -32,7 +32,17 @@ class DeadTable {
   using Map = std::map<Key, Entry>;
 
   void add(Offset source, Generation generation, Entry entry) {
-    entries_.insert_or_assign(Key{source, generation}, entry);
+    const Key key{source, generation};
+    if (const auto before = entries_.find(key); before != entries_.end()) {
+      by_dlq_.erase(before->second.dlq);
+    }
+    by_dlq_.insert_or_assign(entry.dlq, key);
+    entries_.insert_or_assign(key, entry);
+  }
+  // The entry whose record lies at `dlq`, or null.
+  [[nodiscard]] const Map::value_type* at(Offset dlq) const {
+    const auto key = by_dlq_.find(dlq);
+    return key == by_dlq_.end() ? nullptr : &*entries_.find(key->second);
   }
   // The newest entry of `source`, or null.
   [[nodiscard]] const Entry* newest(Offset source) const { return find(source).second; }
@@ -54,20 +64,30 @@ class DeadTable {
     --after;
     return {after, &after->second};
   }
-  // Changes the newest entry of `source`; false when there is none.
+  // Some entry of `source` is under way in a lane.
+  [[nodiscard]] bool redriving(Offset source) const {
+    for (auto at = entries_.lower_bound(Key{source, Generation(0)});
+         at != entries_.end() && at->first.source == source; ++at) {
+      if (at->second.state == EntryState::kRedriving) {
+        return true;
+      }
+    }
+    return false;
+  }
+  // Changes the entry at `dlq`; false when there is none.
   template <class Change>
-  bool change(Offset source, Change change) {
-    const auto [at, entry] = find(source);
-    if (entry == nullptr) {
+  bool change(Offset dlq, Change change) {
+    const auto key = by_dlq_.find(dlq);
+    if (key == by_dlq_.end()) {
       return false;
     }
-    change(entries_.find(at->first)->second);
+    change(entries_.find(key->second)->second);
     return true;
   }
-  void set_error(Offset source, std::string error) {
-    const auto [at, entry] = find(source);
-    if (entry != nullptr && !error.empty()) {
-      errors_.insert_or_assign(at->first, std::move(error));
+  void set_error(Offset dlq, std::string error) {
+    const auto key = by_dlq_.find(dlq);
+    if (key != by_dlq_.end() && !error.empty()) {
+      errors_.insert_or_assign(key->second, std::move(error));
     }
   }
   void set_error(Key key, std::string error) { errors_.insert_or_assign(key, std::move(error)); }
@@ -77,28 +97,24 @@ class DeadTable {
       at->second.reopened = true;
     }
   }
-  // Events whose newest entry is `dead` or `redriving`.
+  // `dead` or `redriving`.
   [[nodiscard]] std::uint64_t open_count() const {
     std::uint64_t count = 0;
-    for (auto at = entries_.begin(); at != entries_.end(); ++at) {
-      const auto next = std::next(at);
-      if (next != entries_.end() && next->first.source == at->first.source) {
-        continue;
-      }
-      const EntryState state = at->second.state;
-      count += state == EntryState::kDead || state == EntryState::kRedriving ? 1U : 0U;
+    for (const auto& [key, entry] : entries_) {
+      count += entry.state == EntryState::kDead || entry.state == EntryState::kRedriving ? 1U : 0U;
     }
     return count;
   }
   [[nodiscard]] const Map& all() const { return entries_; }
   [[nodiscard]] const std::map<Key, std::string>& errors() const { return errors_; }
   [[nodiscard]] std::size_t memory_bytes() const {
-    return entries_.size() * (sizeof(Map::value_type) + 32) +
+    return entries_.size() * (sizeof(Map::value_type) + 32 + sizeof(Key) + 48) +
            errors_.size() * (sizeof(std::pair<Key, std::string>) + 64);
   }
 
  private:
   Map entries_;
+  std::map<Offset, Key> by_dlq_;
   std::map<Key, std::string> errors_;
 };
 

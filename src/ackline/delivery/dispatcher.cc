@@ -139,8 +139,8 @@ void Dispatcher::end_lane(ProgressNumber lane, MonoMs now) {
   impl_->enter(now);
   impl_->end_lane(lane);
 }
-std::uint64_t Dispatcher::purge_dead(ProgressKey key, std::span<const Offset> source_offsets) {
-  return impl_->purge_dead(key, source_offsets);
+std::uint64_t Dispatcher::purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets) {
+  return impl_->purge_dead(key, dlq_offsets);
 }
 
 std::optional<ProgressReport> Dispatcher::progress(ProgressKey key) const {
@@ -157,6 +157,10 @@ std::vector<DeadEntry> Dispatcher::dead_entries(ProgressKey key, Offset from,
                                                 std::uint32_t limit) const {
   return impl_->dead_entries(key, from, limit);
 }
+std::optional<DeadEntry> Dispatcher::dead_entry_at(ProgressKey key, Offset dlq_offset) const {
+  return impl_->dead_entry_at(key, dlq_offset);
+}
+
 std::optional<DeadEntry> Dispatcher::dead_entry(ProgressKey key, Offset source_offset) const {
   return impl_->dead_entry(key, source_offset);
 }

@@ -166,7 +166,7 @@ class Dispatcher {
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part, MonoMs now);
   void end_lane(ProgressNumber lane, MonoMs now);
   // Purge of dead entries: they become `purged`.
-  std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> source_offsets);
+  std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets);
 
   // --- reports (of the state as it is in memory; the shard waits for the sync before it answers)
   [[nodiscard]] std::optional<ProgressReport> progress(ProgressKey key) const;
@@ -174,7 +174,10 @@ class Dispatcher {
   [[nodiscard]] BlockerReport blocker(ProgressKey key, MonoMs now) const;
   [[nodiscard]] std::vector<DeadEntry> dead_entries(ProgressKey key, Offset from,
                                                     std::uint32_t limit) const;
+  // The newest entry of an event; and the one whose record lies at an offset of the dead-letter
+  // partition (after a replay an event may have several).
   [[nodiscard]] std::optional<DeadEntry> dead_entry(ProgressKey key, Offset source_offset) const;
+  [[nodiscard]] std::optional<DeadEntry> dead_entry_at(ProgressKey key, Offset dlq_offset) const;
   [[nodiscard]] LaneReport lane(ProgressNumber lane) const;
   [[nodiscard]] std::vector<ClientReport> clients() const;
   [[nodiscard]] std::vector<ProgressKey> keys() const;

@@ -193,7 +193,7 @@ class Dispatcher::Impl {
   void end_lane(ProgressNumber lane);
   void abandon_lane(Progress& lane);
   void end_lanes_above(Progress& progress, Offset frontier);
-  std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> sources);
+  std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets);
   Served serve_lane(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
   [[nodiscard]] bool lane_may_offer(Progress& progress);
   void resolve_entry(Progress& progress, std::uint32_t index);
@@ -213,6 +213,7 @@ class Dispatcher::Impl {
   [[nodiscard]] std::vector<DeadEntry> dead_entries(ProgressKey key, Offset from,
                                                     std::uint32_t limit) const;
   [[nodiscard]] std::optional<DeadEntry> dead_entry(ProgressKey key, Offset source) const;
+  [[nodiscard]] std::optional<DeadEntry> dead_entry_at(ProgressKey key, Offset dlq) const;
   [[nodiscard]] LaneReport lane(ProgressNumber lane) const;
   [[nodiscard]] std::vector<ClientReport> clients() const;
   [[nodiscard]] std::vector<ProgressKey> keys() const;

@@ -1,6 +1,7 @@
 // Lanes: redrives of dead letters beside the group's progress (invariant 18). A lane has its own
 // number, slots, offers and attempts, is served to the group's clients, and moves no frontier.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "ackline/base/plants.h"
@@ -52,33 +53,40 @@ Result<LanePartReport> Dispatcher::Impl::start_lane(LanePart part) {
   if (of == nullptr) {
     return fail(ErrorCode::kGroupUnknown, "the group has no progress on this partition");
   }
-  if (part.sources.empty()) {
+  if (part.entries.empty()) {
     for (const auto& [key, entry] : of->dead.all()) {
-      part.sources.push_back(key.source);
+      part.entries.push_back(entry.dlq);
     }
   }
-  std::ranges::sort(part.sources);
-  const auto doubles = std::ranges::unique(part.sources);
-  part.sources.erase(doubles.begin(), doubles.end());
+  std::ranges::sort(part.entries);
+  const auto doubles = std::ranges::unique(part.entries);
+  part.entries.erase(doubles.begin(), doubles.end());
   LanePartReport report;
-  std::vector<LaneItem> items;
-  state::LanePartRecord made{.lane = part.lane, .group = part.group, .entries = {}};
-  for (const Offset source : part.sources) {
-    const DeadTable::Entry* entry = of->dead.newest(source);
-    if (entry == nullptr || entry->state == EntryState::kPurged) {
+  // An event has one live slot: of its entries the newest that is dead is taken.
+  std::map<Offset, Offset> taken;
+  for (const Offset dlq : part.entries) {
+    const DeadTable::Map::value_type* item = of->dead.at(dlq);
+    if (item == nullptr || item->second.state == EntryState::kPurged) {
       continue;
     }
     ++report.matched;
-    // Its event may be open again since (a replay): then it comes that way.
-    if (entry->state == EntryState::kDead && of->frontier.is_settled(source)) {
-      items.push_back({.source = source, .dlq = entry->dlq});
-      made.entries.push_back(
-          {.offset = source, .dlq_offset = entry->dlq, .state = state::EntryState::kRedriving});
+    // Its event may be open again since (a replay), or under way in another lane.
+    const Offset source = item->first.source;
+    if (item->second.state == EntryState::kDead && of->frontier.is_settled(source) &&
+        !of->dead.redriving(source)) {
+      taken.insert_or_assign(source, dlq);
     }
+  }
+  std::vector<LaneItem> items;
+  state::LanePartRecord made{.lane = part.lane, .group = part.group, .entries = {}};
+  for (const auto& [source, dlq] : taken) {
+    items.push_back({.source = source, .dlq = dlq});
+    made.entries.push_back(
+        {.offset = source, .dlq_offset = dlq, .state = state::EntryState::kRedriving});
   }
   report.taken = items.size();
   for (const LaneItem& item : items) {
-    of->dead.change(item.source, [](auto& entry) { entry.state = EntryState::kRedriving; });
+    of->dead.change(item.dlq, [](auto& entry) { entry.state = EntryState::kRedriving; });
   }
   Progress& lane = make_lane(part.lane, *of->group, *of->partition, std::move(items));
   lane.lane->rate_per_second = part.rate_per_second;
@@ -119,7 +127,7 @@ void Dispatcher::Impl::abandon_lane(Progress& lane) {
   Progress* of = group_progress(lane);
   for (const LaneItem& item : lane.lane->items) {
     if (is_open(item) && of != nullptr) {
-      of->dead.change(item.source, [](auto& entry) { entry.state = EntryState::kDead; });
+      of->dead.change(item.dlq, [](auto& entry) { entry.state = EntryState::kDead; });
     }
   }
   std::erase_if(lane.lane->items, is_open);
@@ -140,23 +148,23 @@ void Dispatcher::Impl::end_lanes_above(Progress& progress, Offset frontier) {
   }
 }
 
-std::uint64_t Dispatcher::Impl::purge_dead(ProgressKey key, std::span<const Offset> sources) {
+std::uint64_t Dispatcher::Impl::purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets) {
   Progress* progress = find(key);
   std::uint64_t purged = 0;
   if (progress == nullptr || progress->is_lane()) {
     return purged;
   }
-  for (const Offset source : sources) {
-    const DeadTable::Entry* entry = progress->dead.newest(source);
-    if (entry == nullptr || entry->state != EntryState::kDead) {
+  for (const Offset dlq : dlq_offsets) {
+    const DeadTable::Map::value_type* item = progress->dead.at(dlq);
+    if (item == nullptr || item->second.state != EntryState::kDead) {
       continue;
     }
     record(*progress, state::LaneEntryRecord{.lane = ProgressNumber(0),
                                              .group = key.progress,
-                                             .entry = {.offset = source,
-                                                       .dlq_offset = entry->dlq,
+                                             .entry = {.offset = item->first.source,
+                                                       .dlq_offset = dlq,
                                                        .state = state::EntryState::kPurged}});
-    progress->dead.change(source, [](auto& changed) { changed.state = EntryState::kPurged; });
+    progress->dead.change(dlq, [](auto& changed) { changed.state = EntryState::kPurged; });
     ++purged;
   }
   return purged;
@@ -272,11 +280,11 @@ void Dispatcher::Impl::entry_done(Progress& progress, Offset source, bool resolv
   item->state = resolved ? LaneItemState::kResolved : LaneItemState::kDeadAgain;
   (resolved ? lane.resolved : lane.dead_again) += 1;
   if (Progress* of = group_progress(progress); of != nullptr) {
-    of->dead.change(source, [resolved](auto& entry) {
+    of->dead.change(item->dlq, [resolved](auto& entry) {
       entry.state = resolved ? EntryState::kResolved : EntryState::kDead;
       entry.redrives += resolved ? 0U : 1U;
     });
-    of->dead.set_error(source, error);
+    of->dead.set_error(item->dlq, error);
   }
   if (lane.left() == 0 && resumed_) {
     port_.lane_part_done(progress.key.progress, progress.key.partition);
@@ -302,7 +310,7 @@ void Dispatcher::Impl::apply_lane_part(PartitionNumber partition,
   std::vector<LaneItem> items;
   for (const state::LaneEntry& entry : record.entries) {
     items.push_back({.source = entry.offset, .dlq = entry.dlq_offset});
-    of->dead.change(entry.offset, [](auto& dead) { dead.state = EntryState::kRedriving; });
+    of->dead.change(entry.dlq_offset, [](auto& dead) { dead.state = EntryState::kRedriving; });
   }
   std::ranges::sort(items, {}, &LaneItem::source);
   make_lane(record.lane, *of->group, *of->partition, std::move(items));
@@ -314,7 +322,8 @@ void Dispatcher::Impl::apply_lane_entry(PartitionNumber partition,
   if (record.lane == ProgressNumber(0)) {
     if (Progress* of = recovered(record.group, partition);
         of != nullptr && record.entry.state == state::EntryState::kPurged) {
-      of->dead.change(source, [](auto& entry) { entry.state = EntryState::kPurged; });
+      of->dead.change(record.entry.dlq_offset,
+                      [](auto& entry) { entry.state = EntryState::kPurged; });
     }
     return;
   }

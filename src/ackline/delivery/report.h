@@ -108,7 +108,8 @@ struct LanePart {
   ProgressNumber lane;
   ProgressNumber group;
   PartitionNumber partition;
-  std::vector<Offset> sources;        // empty: every dead entry of the group on the partition
+  // Offsets in the dead-letter partition; empty: every dead entry of the group on the partition.
+  std::vector<Offset> entries;
   std::uint32_t rate_per_second = 0;  // 0: no limit
 };
 

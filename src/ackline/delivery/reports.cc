@@ -193,11 +193,6 @@ std::vector<DeadEntry> Dispatcher::Impl::dead_entries(ProgressKey key, Offset fr
   const auto& all = of->dead.all();
   for (auto at = all.lower_bound({from, Generation(0)}); at != all.end() && entries.size() < limit;
        ++at) {
-    // An event that became a dead letter again after a replay: its newest entry stands for it.
-    const auto next = std::next(at);
-    if (next != all.end() && next->first.source == at->first.source) {
-      continue;
-    }
     entries.push_back(of->dead.report(*at));
   }
   return entries;
@@ -210,6 +205,12 @@ std::optional<DeadEntry> Dispatcher::Impl::dead_entry(ProgressKey key, Offset so
   }
   const auto [at, entry] = of->dead.find(source);
   return entry == nullptr ? std::nullopt : std::optional(of->dead.report(*at));
+}
+
+std::optional<DeadEntry> Dispatcher::Impl::dead_entry_at(ProgressKey key, Offset dlq) const {
+  const Progress* of = find(key);
+  const DeadTable::Map::value_type* item = of == nullptr ? nullptr : of->dead.at(dlq);
+  return item == nullptr ? std::nullopt : std::optional(of->dead.report(*item));
 }
 
 LaneReport Dispatcher::Impl::lane(ProgressNumber number) const {

@@ -66,8 +66,8 @@ struct Lane {
   std::uint64_t resolved = 0;
   std::uint64_t dead_again = 0;
   std::string audit_id;
-  // Chosen source offsets by partition index, ascending.
-  std::map<std::uint32_t, std::vector<Offset>> sources;
+  // Chosen entries by partition index: offsets in the dead-letter partition, ascending.
+  std::map<std::uint32_t, std::vector<Offset>> entries;
 };
 
 using TopicPtr = std::shared_ptr<const Topic>;

@@ -181,8 +181,8 @@ std::string encode(const Lane& lane) {
     out.varint(count);
   }
   out.blob(lane.audit_id);
-  out.varint(lane.sources.size());
-  for (const auto& [partition, offsets] : lane.sources) {
+  out.varint(lane.entries.size());
+  for (const auto& [partition, offsets] : lane.entries) {
     out.varint(partition);
     out.varint(offsets.size());
     std::int64_t last = 0;
@@ -211,7 +211,7 @@ Result<Lane> decode_lane(std::string_view record) {
   lane.audit_id = in->blob();
   const std::size_t parts = get_count(*in);
   for (std::size_t i = 0; i < parts; ++i) {
-    auto& offsets = lane.sources[static_cast<std::uint32_t>(in->varint())];
+    auto& offsets = lane.entries[static_cast<std::uint32_t>(in->varint())];
     offsets.resize(get_count(*in));
     std::int64_t last = 0;
     for (auto& offset : offsets) offset = Offset(last += in->svarint());

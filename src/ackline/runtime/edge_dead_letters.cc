@@ -90,12 +90,12 @@ std::vector<std::shared_ptr<Lane>> lanes_of(const TopicPtr& topic,
     }
     ++lane->matched;
     if (one.item.state == delivery::EntryState::kDead) {
-      lane->sources[one.partition].push_back(one.item.origin_offset);
+      lane->entries[one.partition].push_back(one.dlq);
     }
   }
   std::vector<std::shared_ptr<Lane>> list;
   for (auto& [number, lane] : lanes) {
-    for (auto& [partition, offsets] : lane->sources) std::ranges::sort(offsets);
+    for (auto& [partition, offsets] : lane->entries) std::ranges::sort(offsets);
     list.push_back(std::move(lane));
   }
   return list;
@@ -158,12 +158,11 @@ void Edge::purge_dead(api::DeadLetterQuery which, api::Done<api::Purged> done) {
               }
               std::map<delivery::ProgressKey, std::vector<Offset>> offsets;
               for (const DeadLetterFound& one : part.found) {
-                offsets[{one.group, shared->topic->partitions[one.partition]}].push_back(
-                    one.item.origin_offset);
+                offsets[{one.group, shared->topic->partitions[one.partition]}].push_back(one.dlq);
               }
               std::uint64_t purged = 0;
-              for (auto& [key, sources] : offsets) {
-                purged += unit.shard->dispatcher().purge_dead(key, sources);
+              for (auto& [key, entries] : offsets) {
+                purged += unit.shard->dispatcher().purge_dead(key, entries);
               }
               unit.shard->trim_dead_letters(*shared->topic);
               unit.shard->after_sync(
@@ -226,7 +225,7 @@ void Edge::redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) {
              sum.state = "done";
              for (const auto& lane : lanes) {
                sum.matched += lane->matched;
-               for (const auto& [partition, offsets] : lane->sources) sum.started += offsets.size();
+               for (const auto& [partition, offsets] : lane->entries) sum.started += offsets.size();
              }
              sum.already_redriven = sum.matched - sum.started;
              if (dry_run || sum.started == 0) {
@@ -234,7 +233,7 @@ void Edge::redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) {
                done(std::move(sum));
                return;
              }
-             std::erase_if(lanes, [](const auto& lane) { return lane->sources.empty(); });
+             std::erase_if(lanes, [](const auto& lane) { return lane->entries.empty(); });
              start_lanes(std::move(lanes), std::move(sum), std::move(done));
            });
 }

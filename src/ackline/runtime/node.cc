@@ -265,7 +265,7 @@ void Node::finish_lane(ProgressNumber lane) {
               done->offered = sum.offered;
               done->resolved = sum.resolved;
               done->dead_again = sum.dead_again;
-              done->sources.clear();
+              done->entries.clear();
               Plan plan;
               plan.writes.push_back({lane_key(lane), encode(*done), {}});
               plan.delta.emplace_back(LanePtr(done));

@@ -162,11 +162,11 @@ Result<delivery::LanePartReport> Shard::start_lane(const Lane& lane) {
   delivery::LanePartReport sum;
   const TopicPtr topic = catalog_.topic(lane.topic);
   if (!topic) return sum;
-  for (const auto& [index, sources] : lane.sources) {
+  for (const auto& [index, entries] : lane.entries) {
     const PartitionNumber number = topic->partitions[index];
     if (!owns(number)) continue;
     auto report = dispatcher_->start_lane(
-        {lane.number, lane.group_number, number, sources, lane.rate_per_second}, now());
+        {lane.number, lane.group_number, number, entries, lane.rate_per_second}, now());
     if (!report) return fail(report);
     sum.matched += report->matched;
     sum.taken += report->taken;

@@ -29,10 +29,14 @@ struct LaneTest : testing::Test, Rig {
   }
   LanePartReport redrive(std::vector<Offset> sources = {}, std::uint32_t rate = 0,
                          ProgressNumber lane = kLane) {
+    for (Offset& one : sources) {
+      const auto found = d->dead_entry(kKey, one);
+      one = found ? found->dlq : Offset(999);
+    }
     const auto report = d->start_lane({.lane = lane,
                                        .group = kGroup,
                                        .partition = kPartition,
-                                       .sources = std::move(sources),
+                                       .entries = std::move(sources),
                                        .rate_per_second = rate},
                                       now);
     EXPECT_TRUE(report.has_value());
@@ -168,7 +172,8 @@ TEST_F(LaneTest, Invariant18EndingALaneMakesItsIdsStale) {
 }
 
 TEST_F(LaneTest, PurgedEntriesAreNeitherDeadNorRedriven) {
-  const std::vector<Offset> which = {Offset(0), Offset(1), Offset(9)};
+  const std::vector<Offset> which = {d->dead_entry(kKey, Offset(0))->dlq,
+                                     d->dead_entry(kKey, Offset(1))->dlq, Offset(999)};
   EXPECT_EQ(d->purge_dead(kKey, which), 2U);
   EXPECT_EQ(progress().dead, 2U);
   boot(2);

@@ -139,7 +139,7 @@ struct RandomRun : Rig {
       static_cast<void>(d->start_lane({.lane = ProgressNumber(next_lane++),
                                        .group = kGroup,
                                        .partition = kPartition,
-                                       .sources = {}},
+                                       .entries = {}},
                                       now));
     } else if (random.chance(1, 4)) {
       d->end_lane(ProgressNumber(static_cast<std::uint32_t>(50 + random.below(10))), now);

@@ -44,8 +44,8 @@ Lane a_lane() {
   lane.matched = 3;
   lane.started = 2;
   lane.audit_id = "a-4";
-  lane.sources[0] = {Offset(1), Offset(100), Offset(1'000'000'000'000)};
-  lane.sources[3] = {Offset(7)};
+  lane.entries[0] = {Offset(1), Offset(100), Offset(1'000'000'000'000)};
+  lane.entries[3] = {Offset(7)};
   return lane;
 }
 
@@ -70,7 +70,7 @@ TEST(CatalogRecords, Invariant4TheResolvedStartOfAGroupIsDurable) {
 TEST(CatalogRecords, Invariant18AJobWithItsChosenOffsetsComesBack) {
   const auto lane = decode_lane(encode(a_lane()));
   ASSERT_TRUE(lane);
-  EXPECT_EQ(lane->sources, a_lane().sources);
+  EXPECT_EQ(lane->entries, a_lane().entries);
   EXPECT_EQ(lane->state, LaneState::kRunning);
   EXPECT_EQ(lane->audit_id, "a-4");
 }
