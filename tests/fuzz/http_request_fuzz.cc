@@ -84,7 +84,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view cuts = input.text(4);
   const std::string bytes = std::string(input.rest()) + std::string(8, '\0');
   const Outcome whole = parse(bytes, {});
-  law(parse(bytes, std::string_view("\0", 1)) == whole, "byte by byte is the same");
-  if (!cuts.empty()) law(parse(bytes, cuts) == whole, "any pieces are the same");
+  // In pieces the parser waits for up to five bytes before it judges the next chunk's line, so a
+  // failure may come that much later.
+  const auto same = [&](std::string_view pieces) {
+    const Outcome cut = parse(bytes, pieces);
+    if (cut.error.empty() && !whole.error.empty()) {
+      return parse(bytes + std::string(5, '\0'), pieces) == whole;
+    }
+    return cut == whole;
+  };
+  law(same(std::string_view("\0", 1)), "byte by byte is the same");
+  if (!cuts.empty()) law(same(cuts), "any pieces are the same");
   return 0;
 }
