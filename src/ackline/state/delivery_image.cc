@@ -134,6 +134,7 @@ void DeliveryImage::on_offer(PartitionNumber partition, const OfferRecord& recor
   ImageDelivery& delivery = progress.deliveries[record.offset];
   DeliveryState& state = delivery.state;
   state.ref = {record.progress, partition, record.offset, record.slot, record.offer};
+  state.epoch = boot_.epoch;
   state.leased = true;
   state.lane = record.lane;
   state.attempt = record.attempt;
@@ -141,6 +142,7 @@ void DeliveryImage::on_offer(PartitionNumber partition, const OfferRecord& recor
   state.losses = record.losses != 0 ? record.losses : state.losses;
   state.client = record.client;
   state.key_hash = record.key_hash;
+  delivery.since = now_;
   delivery.due = after(now_, record.lease_ms);
 }
 
@@ -152,6 +154,7 @@ void DeliveryImage::on_end(PartitionNumber partition, const EndRecord& record) {
   }
   DeliveryState& state = delivery->state;
   state.leased = false;
+  delivery->since = now_;
   delivery->due = after(now_, record.retry_in_ms);
   switch (record.cause) {
     case EndCause::kWithdrawn:
@@ -227,12 +230,23 @@ void DeliveryImage::on_lane_part(PartitionNumber partition, const LanePartRecord
 
 void DeliveryImage::on_lane_entry(PartitionNumber partition, const LaneEntryRecord& record) {
   const LaneEntry& entry = record.entry;
+  bool made = false;  // a replayed event that failed has a dead letter from here on
+  DeadLetterMark mark_made{.dlq_offset = entry.dlq_offset};
   if (record.lane != ProgressNumber()) {
     ImageProgress& lane = progress_[{record.lane, partition}];
     lane.lane_of = record.group;
+    const auto before = lane.entries.find(entry.offset);
+    made = entry.state == EntryState::kDead && entry.dlq_offset >= Offset(0) &&
+           before != lane.entries.end() && before->second.dlq_offset < Offset(0);
+    if (const auto mark = lane.dead.find(entry.offset); mark != lane.dead.end()) {
+      mark_made = mark->second;
+    }
     lane.entries[entry.offset] = entry;
   }
   ImageProgress* const group = find(record.group, partition);
+  if (group != nullptr && made) {
+    group->dead[entry.offset] = mark_made;
+  }
   if (group != nullptr && entry.state == EntryState::kPurged) {
     const auto mark = group->dead.find(entry.offset);
     if (mark != group->dead.end() && mark->second.dlq_offset == entry.dlq_offset) {
@@ -272,6 +286,7 @@ DeliveryState DeliveryImage::at_now(const ImageDelivery& delivery) const {
   DeliveryState state = delivery.state;
   state.due_in_ms =
       delivery.due > now_ ? static_cast<std::uint64_t>(delivery.due.value() - now_.value()) : 0;
+  state.since_ms = static_cast<std::uint64_t>(now_.value() - delivery.since.value());
   return state;
 }
 

@@ -22,10 +22,11 @@
 
 namespace ackline::state {
 
-// One delivery; `due` is on the image's time.
+// One delivery; the times are the image's.
 struct ImageDelivery {
   DeliveryState state;
   MonoMs due;
+  MonoMs since;
 };
 
 struct ImageProgress {
@@ -63,7 +64,7 @@ class DeliveryImage {
   [[nodiscard]] MonoMs now() const { return now_; }
   // The running process's time since its boot record; never goes back.
   void advance_to(MonoMs elapsed_since_boot);
-  // The state with `due_in_ms` as of now.
+  // The state with `due_in_ms` and `since_ms` as of now.
   [[nodiscard]] DeliveryState at_now(const ImageDelivery& delivery) const;
 
  private:

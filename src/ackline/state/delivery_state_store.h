@@ -4,9 +4,13 @@
 // offset the last counts; a removal means terminal and wins over every put of that offset in the
 // same generation, so a retry that races an ack cannot bring a delivery back.
 //
-// Time: `due_in_ms` stands still while the process is down (invariant 15). Threading and blocking
-// are the backend's; the journal one is used on its shard's thread and does not block but in
-// `flush`.
+// Three steps: `apply` takes a batch, after `commit` kill -9 cannot undo it (an ack is answered
+// then), after `flush` a power cut cannot. A backend that writes each batch at once commits in
+// `apply`.
+//
+// Time: `due_in_ms` and `since_ms` stand still while the process is down (invariant 15). Threading
+// and blocking are the backend's; the journal one is used on its shard's thread and does not block
+// but in `flush`.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +38,7 @@ struct DeliveryRef {
 
 struct DeliveryState {
   DeliveryRef ref;
+  Epoch epoch;          // of the process that made the offer; with `ref` it is the deliveryId
   bool leased = false;  // else it waits for its next attempt
   bool lane = false;
   std::uint32_t attempt = 0;  // attempts begun and not given back
@@ -41,6 +46,7 @@ struct DeliveryState {
   std::uint32_t losses = 0;     // attempts lost to expiry or client loss (invariant 14, suspects)
   ClientNumber client;          // holder, or the last one
   std::uint64_t due_in_ms = 0;  // leased: lease left; waiting: until the next attempt
+  std::uint64_t since_ms = 0;   // how long it has been so; a backend may count from the put
   std::uint64_t key_hash = 0;
   std::string last_error;
   friend bool operator==(const DeliveryState&, const DeliveryState&) = default;
@@ -83,6 +89,9 @@ class DeliveryStateStore : public StatefulStore {
   // of another progress or without an attempt; a range that is none), and those of the backend,
   // after which nothing changed.
   [[nodiscard]] virtual Result<void> apply(const DeliveryBatch& batch) = 0;
+  // What was applied before is written, all of it as one moment. An error keeps what was not
+  // written for the next try.
+  [[nodiscard]] virtual Result<void> commit() = 0;
   // nullopt: that id is not current here (settled, offered again since, or never known).
   [[nodiscard]] virtual Result<std::optional<DeliveryState>> get(const DeliveryRef& ref) = 0;
   // nullopt: no batch of it was ever applied.
@@ -105,5 +114,8 @@ class DeliveryStateStore : public StatefulStore {
   [[nodiscard]] Result<DeliveryBatch> batch_of_one(ProgressNumber progress,
                                                    PartitionNumber partition);
 };
+
+// What `apply` refuses whatever the backend. `known`: the stored generation, if there is one.
+[[nodiscard]] Result<void> check_batch(const DeliveryBatch& batch, std::optional<Generation> known);
 
 }  // namespace ackline::state

@@ -1,8 +1,13 @@
 #include "ackline/state/backend/journal_delivery_state_store.h"
 
 #include "ackline/base/check.h"
+#include "ackline/io/fs/memory_file_system.h"
+#include "ackline/io/fs/posix_file_system.h"
+#include "ackline/io/journal/journal.h"
+#include "ackline/state/backend/io_delivery_journal.h"
 #include "tests/conformance/delivery_state_store_suite.h"
-#include "tests/support/manual_clock.h"
+#include "tests/support/kv/temp_directory.h"
+#include "tests/support/manual_executor.h"
 
 namespace ackline::testing {
 namespace {
@@ -35,9 +40,9 @@ class ListJournal final : public state::DeliveryJournal {
   }
 };
 
-class JournalHome final : public DeliveryStateHome {
+class ListHome final : public DeliveryStateHome {
  public:
-  JournalHome() { restart(); }
+  ListHome() { restart(); }
   state::DeliveryStateStore& store() override { return *store_; }
   void restart() override {
     store_.reset();
@@ -54,6 +59,8 @@ class JournalHome final : public DeliveryStateHome {
     clock_.advance(1'000'000);  // the machine was off for a while
     store_ = std::make_unique<state::JournalDeliveryStateStore>(journal, clock_, std::move(image));
   }
+  void power_cut() override { restart(); }
+  Epoch epoch() const override { return Epoch(epoch_); }
   void advance(std::int64_t ms) override {
     clock_.advance(ms);
     ACKLINE_CHECK(store_->mark_alive().has_value());
@@ -68,15 +75,204 @@ class JournalHome final : public DeliveryStateHome {
   std::unique_ptr<state::JournalDeliveryStateStore> store_;
 };
 
-std::unique_ptr<DeliveryStateHome> deliveries_in_a_journal() {
-  return std::make_unique<JournalHome>();
+// Storage work is done at once; its end still comes back as a task.
+class InlineStorage final : public StorageExecutor {
+ public:
+  void run(std::uint32_t /*lane*/, Task work, Executor& home, Task done) override {
+    work();
+    home.post(std::move(done));
+  }
+};
+
+// The shard journal of the product, found again by its own recovery.
+class JournalHome : public DeliveryStateHome {
+ public:
+  state::DeliveryStateStore& store() override { return *store_; }
+  void restart() override {
+    end_process();
+    start();
+  }
+  Epoch epoch() const override { return Epoch(epoch_); }
+  void advance(std::int64_t ms) override {
+    executor_->advance(ms);
+    ACKLINE_CHECK(store_->mark_alive().has_value());
+  }
+
+ protected:
+  JournalHome(io::FileSystem& fs, std::string directory)
+      : fs_(fs), directory_(std::move(directory)) {}
+
+  void end_process() {
+    store_.reset();
+    adapter_.reset();
+    journal_.reset();
+    executor_.reset();
+  }
+  void start() {
+    executor_ = std::make_unique<ManualExecutor>();
+    executor_->advance(1'000'000);  // the machine was off for a while
+    state::DeliveryImage image;
+    const auto take = [&image](Lsn /*lsn*/, const io::JournalRecord& record) {
+      return image.apply(static_cast<state::RecordType>(record.type), record.partition,
+                         record.body);
+    };
+    auto recovered = io::recover_journal(fs_, directory_, {}, nullptr, take);
+    ACKLINE_CHECK(recovered.has_value());
+    ACKLINE_CHECK(recovered->damage.empty());
+    std::string boot;
+    state::BootRecord{Epoch(++epoch_), 1}.encode(boot);
+    const io::JournalRecord record{static_cast<std::uint8_t>(state::RecordType::kBoot),
+                                   PartitionNumber(), as_bytes(boot)};
+    ACKLINE_CHECK(image.apply(state::RecordType::kBoot, PartitionNumber(), record.body));
+    io::JournalOptions options{.fs = fs_,
+                               .directory = directory_,
+                               .shard = ShardIndex{0},
+                               .executor = *executor_,
+                               .storage = storage_,
+                               .file_bytes = 64 << 10,
+                               .first_file_bytes = 16 << 10};
+    auto opened = io::Journal::open(std::move(options), *recovered, record);
+    ACKLINE_CHECK(opened.has_value());
+    journal_ = std::move(*opened);
+    adapter_ =
+        std::make_unique<state::IoDeliveryJournal>(*journal_, [this] { executor_->drain(); });
+    store_ = std::make_unique<state::JournalDeliveryStateStore>(*adapter_, executor_->clock(),
+                                                                std::move(image));
+  }
+
+  io::FileSystem& fs_;
+  std::unique_ptr<io::Journal> journal_;
+
+ private:
+  const std::string directory_;
+  InlineStorage storage_;
+  std::unique_ptr<ManualExecutor> executor_;
+  std::uint32_t epoch_ = 0;
+  std::unique_ptr<state::IoDeliveryJournal> adapter_;
+  std::unique_ptr<state::JournalDeliveryStateStore> store_;
+};
+
+// On files in memory, which know what a kill and a power cut leave.
+struct MemoryPlace {
+  io::MemoryFileSystem memory;
+};
+
+class MemoryJournalHome final : public MemoryPlace, public JournalHome {
+ public:
+  MemoryJournalHome() : JournalHome(memory, "/data/journal") { start(); }
+  ~MemoryJournalHome() override { end_process(); }
+  void restart() override {
+    memory.kill();
+    JournalHome::restart();
+  }
+  void power_cut() override {
+    memory.power_cut(random_);
+    JournalHome::restart();
+  }
+  void fail_writes(bool failing) override {
+    if (!failing) {
+      memory.set_fault_hook(nullptr);
+      return;
+    }
+    // Some of the bytes arrive all the same.
+    memory.set_fault_hook([](io::FsOperation operation, const std::string&) {
+      return operation == io::FsOperation::kWrite
+                 ? std::optional(io::FsFault{{ErrorCode::kUnavailable, "no", {}, {}}, 20})
+                 : std::nullopt;
+    });
+  }
+
+ private:
+  Random random_{11};
+};
+
+// The machine's own files, behind a door that can be shut for writes.
+class Door final : public io::FileSystem {
+ public:
+  bool shut = false;
+  Result<std::unique_ptr<io::File>> open(const std::string& path, io::OpenMode mode) override {
+    auto opened = below_.open(path, mode);
+    if (!opened) return opened;
+    return std::unique_ptr<io::File>(std::make_unique<Guarded>(std::move(*opened), *this));
+  }
+  Result<bool> exists(const std::string& path) override { return below_.exists(path); }
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    return below_.rename(from, to);
+  }
+  Result<void> remove(const std::string& path) override { return below_.remove(path); }
+  Result<void> make_directories(const std::string& path) override {
+    return below_.make_directories(path);
+  }
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    return below_.list(directory);
+  }
+  Result<void> remove_all(const std::string& path) override { return below_.remove_all(path); }
+  Result<void> sync_directory(const std::string& directory) override {
+    return below_.sync_directory(directory);
+  }
+  Result<std::unique_ptr<io::FileLock>> lock(const std::string& path) override {
+    return below_.lock(path);
+  }
+  Result<std::uint64_t> free_bytes(const std::string& path) override {
+    return below_.free_bytes(path);
+  }
+
+ private:
+  class Guarded final : public io::File {
+   public:
+    Guarded(std::unique_ptr<io::File> below, const Door& door)
+        : below_(std::move(below)), door_(door) {}
+    Result<void> write(std::uint64_t position, ByteView bytes) override {
+      return door_.shut ? fail(ErrorCode::kUnavailable, "the door is shut")
+                        : below_->write(position, bytes);
+    }
+    Result<std::size_t> read(std::uint64_t position, std::span<std::byte> out) const override {
+      return below_->read(position, out);
+    }
+    Result<std::size_t> read_nowait(std::uint64_t position,
+                                    std::span<std::byte> out) const override {
+      return below_->read_nowait(position, out);
+    }
+    Result<void> sync() override { return below_->sync(); }
+    Result<void> resize(std::uint64_t size) override { return below_->resize(size); }
+    Result<std::uint64_t> size() const override { return below_->size(); }
+
+   private:
+    std::unique_ptr<io::File> below_;
+    const Door& door_;
+  };
+  io::PosixFileSystem below_;
+};
+
+// A base, so that it is there before the journal.
+struct PosixPlace {
+  TempDirectory directory;
+  Door door;
+};
+
+class PosixJournalHome final : private PosixPlace, public JournalHome {
+ public:
+  PosixJournalHome() : JournalHome(door, directory.path() + "/journal") { start(); }
+  ~PosixJournalHome() override { end_process(); }
+  void power_cut() override { restart(); }
+  void fail_writes(bool failing) override { door.shut = failing; }
+};
+
+std::unique_ptr<DeliveryStateHome> in_a_list() {
+  return std::make_unique<ListHome>();
+}
+std::unique_ptr<DeliveryStateHome> in_a_journal_in_memory() {
+  return std::make_unique<MemoryJournalHome>();
+}
+std::unique_ptr<DeliveryStateHome> in_a_journal_on_disk() {
+  return std::make_unique<PosixJournalHome>();
 }
 
+INSTANTIATE_TEST_SUITE_P(ListJournal, DeliveryStateStoreSuite, ::testing::Values(&in_a_list));
 INSTANTIATE_TEST_SUITE_P(Journal, DeliveryStateStoreSuite,
-                         ::testing::Values(&deliveries_in_a_journal));
+                         ::testing::Values(&in_a_journal_in_memory, &in_a_journal_on_disk));
 
-TEST(JournalDeliveryStateStore, ABatchIsOneBatchOfTheJournalAndNoChangeWritesNothing) {
-  JournalHome home;
+state::DeliveryBatch two_settles() {
   state::DeliveryBatch batch;
   batch.progress = ProgressNumber(1);
   batch.partition = PartitionNumber(2);
@@ -84,6 +280,12 @@ TEST(JournalDeliveryStateStore, ABatchIsOneBatchOfTheJournalAndNoChangeWritesNot
   batch.frontier = Offset(-1);
   batch.settled = {{{Offset(1), Offset(1)}, state::Outcome::kAcked}};
   batch.removes = {{Offset(3), state::Outcome::kAcked, {}}};
+  return batch;
+}
+
+TEST(JournalDeliveryStateStore, ABatchIsOneBatchOfTheJournalAndNoChangeWritesNothing) {
+  ListHome home;
+  state::DeliveryBatch batch = two_settles();
   ASSERT_TRUE(home.store().apply(batch));
   EXPECT_EQ(home.journal.batches, 1);
   // One settle record for both, and the start.
@@ -94,6 +296,63 @@ TEST(JournalDeliveryStateStore, ABatchIsOneBatchOfTheJournalAndNoChangeWritesNot
   EXPECT_EQ(home.journal.batches, 1);
   ASSERT_TRUE(home.store().flush());
   EXPECT_EQ(home.journal.syncs, 1);
+}
+
+TEST(JournalDeliveryStateStore, APutOfAnotherProcesssOfferIsRefusedTheJournalCouldNotSayIt) {
+  ListHome home;
+  state::DeliveryBatch batch = two_settles();
+  batch.puts.resize(1);
+  batch.puts.front().ref = {batch.progress, batch.partition, Offset(9), 0, 1};
+  batch.puts.front().attempt = 1;
+  batch.puts.front().epoch = home.epoch().next();
+  EXPECT_EQ(home.store().apply(batch).error().code, ErrorCode::kBadValue);
+  batch.puts.front().epoch = home.epoch();
+  EXPECT_TRUE(home.store().apply(batch));
+}
+
+// Every moment of a history is a moment at which the process may die.
+TEST(JournalDeliveryStateStore, AKillAfterAnyWriteOfTheFileFindsWholeBatchesOnly) {
+  for (std::uint64_t allowed = 0; allowed < 12; ++allowed) {
+    MemoryJournalHome home;
+    std::uint64_t writes = 0;
+    home.memory.set_fault_hook([&](io::FsOperation operation, const std::string&) {
+      // The last one arrives in part, and then the process is gone.
+      return operation == io::FsOperation::kWrite && ++writes > allowed
+                 ? std::optional(io::FsFault{{ErrorCode::kUnavailable, "dead", {}, {}}, 33})
+                 : std::nullopt;
+    });
+    std::int64_t answered = 0;
+    for (std::int64_t offset = 0; offset < 12; ++offset) {
+      state::DeliveryBatch batch = two_settles();
+      batch.settled = {{{Offset(2 * offset), Offset(2 * offset)}, state::Outcome::kAcked}};
+      batch.removes = {{Offset(2 * offset + 1), state::Outcome::kAcked, {}}};
+      if (!home.store().apply(batch)) break;
+      answered = offset + 1;
+    }
+    home.memory.set_fault_hook(nullptr);
+    home.restart();
+    const auto found = home.store().progress(ProgressNumber(1), PartitionNumber(2));
+    ASSERT_TRUE(found);
+    const std::int64_t frontier = *found ? (*found)->frontier.value() : -1;
+    EXPECT_EQ(frontier, 2 * answered - 1) << allowed;
+    EXPECT_TRUE(!*found || (*found)->settled.empty());
+  }
+}
+
+TEST(JournalDeliveryStateStore, AFailedSyncIsToldAndPoisonsTheJournal) {
+  MemoryJournalHome home;
+  ASSERT_TRUE(home.store().apply(two_settles()));
+  home.memory.set_fault_hook([](io::FsOperation operation, const std::string&) {
+    return operation == io::FsOperation::kSync
+               ? std::optional(io::FsFault{{ErrorCode::kUnavailable, "no", {}, {}}, 0})
+               : std::nullopt;
+  });
+  EXPECT_FALSE(home.store().flush());
+  EXPECT_FALSE(home.store().health().ok);
+  home.memory.set_fault_hook(nullptr);
+  state::DeliveryBatch more = two_settles();
+  more.settled = {{{Offset(9), Offset(9)}, state::Outcome::kAcked}};
+  EXPECT_EQ(home.store().apply(more).error().code, ErrorCode::kPoisoned);
 }
 
 }  // namespace

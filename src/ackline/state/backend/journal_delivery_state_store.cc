@@ -1,7 +1,5 @@
 #include "ackline/state/backend/journal_delivery_state_store.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,10 +12,6 @@ JournalBody body_of(const Record& record) {
   JournalBody out{Record::kType, {}};
   record.encode(out.body);
   return out;
-}
-
-Result<void> bad(std::string detail) {
-  return fail(ErrorCode::kBadValue, std::move(detail));
 }
 
 const DeliveryState* known_state(const ImageProgress* progress, Offset offset) {
@@ -80,6 +74,10 @@ void JournalDeliveryStateStore::advance() {
   image_.advance_to(MonoMs(clock_.mono().value() - opened_at_.value()));
 }
 
+Result<void> JournalDeliveryStateStore::commit() {
+  return require_open();  // `apply` wrote it
+}
+
 Result<void> JournalDeliveryStateStore::flush() {
   if (const Result<void> open = require_open(); !open) {
     return open;
@@ -100,32 +98,12 @@ Result<void> JournalDeliveryStateStore::close() {
 
 Result<void> JournalDeliveryStateStore::check(const DeliveryBatch& batch) const {
   const ImageProgress* const known = image_.find(batch.progress, batch.partition);
-  if (known != nullptr && batch.generation < known->generation) {
-    return fail(ErrorCode::kStale, fmt::format("a batch of generation {}; progress {} is at {}",
-                                               batch.generation.value(), batch.progress.value(),
-                                               known->generation.value()));
+  const auto foreign = [this](const DeliveryState& put) { return put.epoch != image_.epoch(); };
+  if (std::ranges::any_of(batch.puts, foreign)) {
+    return fail(ErrorCode::kBadValue,
+                "a put of another process's offer: the journal's records are of their writer");
   }
-  if (batch.frontier < Offset(-1)) {
-    return bad(fmt::format("frontier {} lies below -1", batch.frontier.value()));
-  }
-  for (const SettledRange& one : batch.settled) {
-    if (one.range.first < Offset(0) || one.range.count() == 0) {
-      return bad(fmt::format("{} to {} is no range of offsets", one.range.first.value(),
-                             one.range.last.value()));
-    }
-  }
-  for (const DeliveryState& put : batch.puts) {
-    if (put.ref.progress != batch.progress || put.ref.partition != batch.partition) {
-      return bad("a put of another progress or partition than its batch's");
-    }
-    if (put.ref.offset <= batch.frontier || put.attempt == 0) {
-      return bad(fmt::format("a put of offset {}, attempt {}, at frontier {}",
-                             put.ref.offset.value(), put.attempt, batch.frontier.value()));
-    }
-  }
-  const auto below = [](const Removal& removal) { return removal.offset < Offset(0); };
-  return std::ranges::any_of(batch.removes, below) ? bad("a removal below offset 0")
-                                                   : Result<void>();
+  return check_batch(batch, known == nullptr ? std::nullopt : std::optional(known->generation));
 }
 
 std::vector<JournalBody> JournalDeliveryStateStore::records_of(const DeliveryBatch& batch) const {

@@ -22,7 +22,7 @@ struct JournalBody {
   std::string body;
 };
 
-// A journal as this store sees it. The runtime adapts io's journal; tests keep a list.
+// A journal as this store sees it: io's by `IoDeliveryJournal`, a list in tests.
 class DeliveryJournal {
  public:
   virtual ~DeliveryJournal() = default;
@@ -44,6 +44,7 @@ class JournalDeliveryStateStore final : public DeliveryStateStore {
   [[nodiscard]] Result<void> flush() override;
   [[nodiscard]] Result<void> close() override;
   [[nodiscard]] Result<void> apply(const DeliveryBatch& batch) override;
+  [[nodiscard]] Result<void> commit() override;
   [[nodiscard]] Result<std::optional<DeliveryState>> get(const DeliveryRef& ref) override;
   [[nodiscard]] Result<std::optional<StoredProgress>> progress(ProgressNumber progress,
                                                                PartitionNumber partition) override;

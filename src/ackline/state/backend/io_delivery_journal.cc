@@ -1,0 +1,34 @@
+#include "ackline/state/backend/io_delivery_journal.h"
+
+#include <utility>
+
+#include "ackline/base/check.h"
+
+namespace ackline::state {
+
+IoDeliveryJournal::IoDeliveryJournal(io::Journal& journal, std::function<void()> turn)
+    : journal_(journal), turn_(std::move(turn)) {}
+
+Result<void> IoDeliveryJournal::write(PartitionNumber partition,
+                                      std::span<const JournalBody> records) {
+  ACKLINE_CHECK(journal_.open_is_empty());
+  for (const JournalBody& record : records) {
+    journal_.append(static_cast<std::uint8_t>(record.type), partition, as_bytes(record.body));
+  }
+  const Result<Lsn> written = journal_.commit();
+  if (!written) {
+    journal_.discard_open();
+    return fail(written);
+  }
+  return {};
+}
+
+Result<void> IoDeliveryJournal::sync() {
+  journal_.want_sync();
+  while (journal_.poison() == nullptr && journal_.synced() < journal_.written()) {
+    turn_();
+  }
+  return journal_.poison() == nullptr ? Result<void>() : std::unexpected(*journal_.poison());
+}
+
+}  // namespace ackline::state
