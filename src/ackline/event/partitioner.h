@@ -22,7 +22,7 @@ enum class PartitionerKind : std::uint8_t {
 
 class Partitioner {
  public:
-  // `unsupported` for a kind that this build does not have (phash2).
+  // `unsupported` for a number that a newer build has written.
   [[nodiscard]] static Result<Partitioner> make(PartitionerKind kind);
   [[nodiscard]] PartitionerKind kind() const { return kind_; }
   // `partitions` > 0.
@@ -35,5 +35,12 @@ class Partitioner {
 
 // MurmurHash2, 32 bits, with Kafka's seed.
 [[nodiscard]] std::uint32_t murmur2(std::string_view key);
+// What Erlang's erlang:phash2 makes of a binary of these bytes, all 32 bits of it: Rheo and EMQX
+// pick a partition as `phash2(Key, Partitions)`, which is this number modulo the partitions. (With
+// one argument phash2 keeps the lower 27 bits.) Written from the public description of Bob Jenkins'
+// hash for tables (burtleburtle.net/bob/hash/evahash.html, "lookup2", 1996) and from what the
+// portable term hash of OTP adds for a binary: the start value, and an empty one stays at it. OTP
+// promises the same number in every release; tests/golden/phash2.tsv has vectors made with Erlang.
+[[nodiscard]] std::uint32_t phash2(std::string_view key);
 
 }  // namespace ackline::event

@@ -25,6 +25,28 @@ TEST(Partitioner, Murmur2IsThatOfKafkasClient) {
   }
 }
 
+TEST(Partitioner, Phash2IsThatOfErlang) {
+  constexpr std::array<std::uint32_t, 6> kCounts = {1, 3, 4, 7, 16, 100};
+  const Partitioner partitioner = Partitioner::make(PartitionerKind::kPhash2).value();
+  const auto rows = golden_rows("phash2.tsv");
+  ASSERT_GE(rows.size(), 200U);
+  std::array<bool, 40> lengths{};
+  bool from_the_seed = false;
+  for (const auto& row : rows) {
+    ASSERT_EQ(row.size(), 2 + kCounts.size());
+    const std::string key = from_hex(row[0]);
+    EXPECT_EQ(phash2(key), std::stoul(row[1])) << row[0];
+    for (std::size_t i = 0; i < kCounts.size(); ++i) {
+      EXPECT_EQ(partitioner.pick(key, kCounts[i]).value(), std::stoul(row[2 + i])) << row[0];
+    }
+    if (key.size() < lengths.size()) lengths[key.size()] = true;
+    from_the_seed = from_the_seed || key == "EUR-EURIBOR-6M";
+  }
+  // Every length of a last block, after none, one and two whole ones.
+  for (std::size_t i = 0; i < lengths.size(); ++i) EXPECT_TRUE(lengths[i]) << i;
+  EXPECT_TRUE(from_the_seed);
+}
+
 TEST(Partitioner, NamesAreReadAndSuggested) {
   EXPECT_EQ(parse_partitioner("murmur2"), PartitionerKind::kMurmur2);
   EXPECT_EQ(parse_partitioner("phash2"), PartitionerKind::kPhash2);
@@ -37,10 +59,10 @@ TEST(Partitioner, NamesAreReadAndSuggested) {
 }
 
 TEST(Partitioner, OneThatThisBuildDoesNotHaveIsUnsupported) {
-  const auto made = Partitioner::make(PartitionerKind::kPhash2);
+  const auto made = Partitioner::make(static_cast<PartitionerKind>(3));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().word(), "unsupported");
-  EXPECT_NE(made.error().detail.find("phash2"), std::string::npos);
+  EXPECT_NE(made.error().detail.find("number 3"), std::string::npos);
 }
 
 }  // namespace
