@@ -28,14 +28,15 @@ enum class Plant : std::uint8_t {
   kCreditLeaked,            // a disconnect keeps the client's credit
   kOffsetReused,            // an offset is given again after a lost tail
   kFirstOfferIdReborn,      // an id of an earlier boot is current again
+  kWakeLost,                // new events wake nobody
 };
 
-inline constexpr std::array<std::string_view, 14> kPlantNames = {
+inline constexpr std::array<std::string_view, 15> kPlantNames = {
     "max-ack-frontier",    "settle-before-journal",   "no-attempt-on-expiry",
     "settle-before-dlq",   "superseded-ack-accepted", "fsync-error-ignored",
     "cut-below-last-sync", "redrive-moves-frontier",  "hole-lost-in-snapshot",
     "lag-from-cursor",     "key-order-lost-on-retry", "credit-leaked",
-    "offset-reused",       "first-offer-id-reborn",
+    "offset-reused",       "first-offer-id-reborn",   "wake-lost",
 };
 
 [[nodiscard]] constexpr std::string_view plant_name(Plant which) {
