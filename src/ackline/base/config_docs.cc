@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ackline/base/config_keys.h"
+#include "ackline/base/config_peer_keys.h"
+#include "ackline/base/properties.h"
 
 namespace ackline {
 namespace {
@@ -95,6 +97,38 @@ std::string commented_config_yaml() {
   return out;
 }
 
+std::string commented_config_properties() {
+  std::string out =
+      "# Ackline: every configuration key at its default, commented out, in EventMesh's format.\n"
+      "#\n"
+      "# An eventmesh.properties that was brought along can be used as it is: what has no meaning "
+      "here is named at\n"
+      "# the start, and at the end of this file. The prefix `eventmesh.` may be left out. The "
+      "syntax is that of\n"
+      "# java.util.Properties, in UTF-8 (a file that is no UTF-8 is read as ISO-8859-1); a key "
+      "that comes twice is an\n"
+      "# error, an empty value leaves the default. Stronger than this file are the environment\n"
+      "# (EVENTMESH_DELIVERY_TOPOLOGY, ACKLINE_DELIVERY_ACK_TIMEOUT) and the command line (-D "
+      "delivery.ackTimeout=30s).\n"
+      "# `ackline config check -c FILE` names every mistake.\n";
+  for (const std::string_view section : sections()) {
+    out += "\n";
+    for (const ConfigKey& key : config_keys()) {
+      if (parts_of(key.name).front() != section) continue;
+      out += fmt::format("# {}{} Allowed: {}.\n", key.help,
+                         key.part.empty() ? "" : fmt::format(" Not in this build: {}.", key.part),
+                         config_allowed(key));
+      out += fmt::format("#eventmesh.{}={}\n", key.name, escaped_property_value(key.default_value));
+    }
+  }
+  out += "\n# Keys of EventMesh without a meaning here:\n";
+  for (const PeerKey& key : peer_keys()) {
+    out += fmt::format("#   eventmesh.{}: {}.{}\n", key.name, key.why,
+                       key.refuse ? " Refused, unless it is empty or false." : "");
+  }
+  return out;
+}
+
 std::string config_reference_markdown() {
   std::string out =
       "# Configuration\n\n"
@@ -103,7 +137,8 @@ std::string config_reference_markdown() {
       "2. the environment, `ACKLINE_` or `EVENTMESH_` and the key, compared ignoring case, dots "
       "and "
       "underscores: `ACKLINE_DELIVERY_ACK_TIMEOUT` is `delivery.ackTimeout`;\n"
-      "3. the file, nested YAML or an EventMesh `.properties`;\n"
+      "3. the file, nested YAML or an EventMesh `.properties` (`conf/ackline.yaml` and "
+      "`conf/eventmesh.properties` have every key);\n"
       "4. the default.\n\n"
       "An unknown key is an error that names the nearest known one (in a `.properties` file and "
       "behind `EVENTMESH_` it is only reported). Durations are whole numbers with `ms`, `s`, `m`, "
@@ -111,6 +146,11 @@ std::string config_reference_markdown() {
       "every "
       "problem, `ackline config show` and `GET /admin/config` the values in effect and where each "
       "came from. Secrets are never shown.\n\n"
+      "A `.properties` file has the syntax of java.util.Properties (escapes, continued lines, `=`, "
+      "`:` or a blank), in UTF-8; one that is no UTF-8 is read as ISO-8859-1. The prefix "
+      "`eventmesh.` is stripped, an empty value leaves the default, a key that comes twice is an "
+      "error. A key of EventMesh that means nothing here is named with the reason; one that asks "
+      "for a protection that this build lacks (TLS, the gate) is refused.\n\n"
       "A key of a part that this build does not have may be set: `serve` names it and goes on. "
       "Where "
       "going on would not do what was asked (a gate, TLS, another event log), it refuses "

@@ -5,7 +5,9 @@
 #include <map>
 
 #include "ackline/base/config.h"
+#include "ackline/base/config_peer_keys.h"
 #include "ackline/base/config_source.h"
+#include "ackline/base/log_text.h"
 #include "ackline/base/nearest.h"
 
 // The process's own, from the C library; unistd.h would bring all of POSIX in here.
@@ -83,21 +85,48 @@ class Loader {
 
  private:
   void unknown(const Setting& setting, std::vector<std::string>& notes) {
-    std::string detail = fmt::format("there is no key {} ({})", setting.name, setting.origin);
-    if (!setting.strict) {
-      notes.push_back(std::move(detail) + "; it is ignored");
+    std::string name;
+    log_text::append_message(setting.name.substr(0, 128), name);
+    // Not where a whole section of the peer's might be a typing error in a key of ours.
+    if (const PeerKey* peer = find_peer_key(setting.name);
+        peer != nullptr && !(setting.strict && peer->name.ends_with('*'))) {
+      without_meaning(*peer, name, setting, notes);
       return;
     }
+    std::string detail = fmt::format("there is no key {} ({})", name, setting.origin);
     const std::string_view near =
         suggestions_++ < kSuggestionsMax ? nearest_key(setting.name) : std::string_view();
+    if (!setting.strict) {
+      notes.push_back(std::move(detail) + "; it is ignored" +
+                      (near.empty() ? std::string() : fmt::format(". Did you mean {}?", near)));
+      return;
+    }
     std::string remedy = near.empty() ? "`ackline config show` lists all keys."
                                       : fmt::format("Did you mean {}?", near);
     report_.problems.push_back(
         Error{ErrorCode::kUnknownField, std::move(detail), std::move(remedy), setting.name});
   }
 
+  // A key of EventMesh that does nothing here.
+  void without_meaning(const PeerKey& peer, const std::string& name, const Setting& setting,
+                       std::vector<std::string>& notes) {
+    const bool asks = !setting.text.empty() && setting.text != "false";
+    if (peer.refuse && asks) {
+      report_.problems.push_back(
+          Error{ErrorCode::kUnsupported,
+                fmt::format("{} is a key of EventMesh that cannot be followed here: {} ({})", name,
+                            peer.why, setting.origin),
+                "Leave it out.", setting.name});
+      return;
+    }
+    notes.push_back(fmt::format("{} is a key of EventMesh without a meaning here: {} ({})", name,
+                                peer.why, setting.origin));
+  }
+
   void apply(const ConfigKey& key, const Setting& setting, Config::Entry& entry,
              std::vector<std::string>& notes) {
+    if (!setting.strict && setting.text.empty())
+      return;  // blank is the default, as EventMesh has it
     auto value = parse_config_value(key, setting.text);
     if (!value) {
       Error error = value.error();

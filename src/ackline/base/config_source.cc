@@ -6,18 +6,31 @@
 #include <map>
 
 #include "ackline/base/config_keys.h"
+#include "ackline/base/log_text.h"
+#include "ackline/base/properties.h"
 
 namespace ackline::config_source {
 namespace {
 
-constexpr std::string_view kPeerPrefix = "eventmesh.";
-
-std::string_view without_peer_prefix(std::string_view name) {
-  return name.starts_with(kPeerPrefix) ? name.substr(kPeerPrefix.size()) : name;
-}
-
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// EventMesh writes it `eventmesh.`, and `eventMesh.` before its plugins' keys.
+std::string_view without_peer_prefix(std::string_view name) {
+  constexpr std::string_view kPrefix = "eventmesh.";
+  if (name.size() <= kPrefix.size()) return name;
+  for (std::size_t i = 0; i < kPrefix.size(); ++i) {
+    if (lower(name[i]) != kPrefix[i]) return name;
+  }
+  return name.substr(kPrefix.size());
+}
+
+// For a sentence: names come from files that anybody may have written.
+std::string printable_name(std::string_view name) {
+  std::string out;
+  log_text::append_message(name.substr(0, 128), out);
+  return out;
 }
 
 // "DELIVERY_ACK_TIMEOUT" and "delivery.ackTimeout" → "deliveryacktimeout".
@@ -83,34 +96,24 @@ Settings read_definitions(std::span<const std::string> definitions) {
 
 Settings read_properties(std::string_view path, std::string_view text) {
   Settings settings;
+  Properties file = parse_properties(path, text);
+  settings.problems = std::move(file.problems);
   std::map<std::string, std::size_t, std::less<>> seen;
-  std::size_t line_number = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++line_number;
-    if (line.empty() || line.front() == '#' || line.front() == '!') continue;
-    const std::size_t separator = line.find_first_of("=:");
-    const std::string origin = fmt::format("file {}:{}", path, line_number);
-    if (separator == std::string_view::npos) {
-      settings.problems.push_back(
-          Error{ErrorCode::kBadValue, fmt::format("'{}' has no `=` ({})", line, origin),
-                "Write key=value, or # before a comment.", std::string(line)});
-      continue;
-    }
-    const std::string name(without_peer_prefix(trimmed(line.substr(0, separator))));
-    const auto [first, fresh] = seen.try_emplace(name, line_number);
+  for (Property& item : file.items) {
+    const std::string name(without_peer_prefix(item.key));
+    const auto [first, fresh] = seen.try_emplace(name, item.line);
     if (!fresh) {
-      settings.problems.push_back(Error{ErrorCode::kDuplicateKey,
-                                        fmt::format("{} is given twice, in lines {} and {} of {}",
-                                                    name, first->second, line_number, path),
-                                        "Keep one of them.", name});
+      settings.problems.push_back(
+          Error{ErrorCode::kDuplicateKey,
+                fmt::format("{} is given twice, in lines {} and {} of {}", printable_name(name),
+                            first->second, item.line, path),
+                "Keep one of them.", name});
       continue;
     }
+    // Java keeps blanks at a value's end; no key here has a use for them.
     settings.items.push_back(Setting{.name = name,
-                                     .text = std::string(trimmed(line.substr(separator + 1))),
-                                     .origin = origin,
+                                     .text = std::string(trimmed(item.value)),
+                                     .origin = fmt::format("file {}:{}", path, item.line),
                                      .strict = false});
   }
   return settings;

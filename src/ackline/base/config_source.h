@@ -18,7 +18,8 @@ struct Setting {
   std::string name;    // dotted
   std::string text;    //
   std::string origin;  // "flag" | "env NAME" | "file PATH:LINE"
-  bool strict = true;  // an unknown name is an error, else a note
+  // An unknown name is an error, else a note; and an empty value is a value.
+  bool strict = true;
 };
 
 struct Settings {
@@ -29,7 +30,8 @@ struct Settings {
 // Nested mappings or dotted keys; a list is joined with commas. A name that comes twice is a
 // problem that names both lines.
 [[nodiscard]] Settings read_yaml(std::string_view path, std::string_view text);
-// EventMesh's format: `eventmesh.` is stripped, unknown names are notes.
+// EventMesh's format (properties.h): `eventmesh.` is stripped, unknown names are notes, an empty
+// value leaves its key at the default. Other than in Java a key that comes twice is a problem.
 [[nodiscard]] Settings read_properties(std::string_view path, std::string_view text);
 // "NAME=value" each. ACKLINE_ comes after EVENTMESH_, so that it wins. A name that matches no key
 // is kept as it is written, for the message; only ACKLINE_ ones are strict.

@@ -15,8 +15,10 @@ constexpr std::size_t kValueColumns = 48;
 
 Result<ExitCode> init(Context& context) {
   const std::string path = context.args.text("file");
+  const std::string text =
+      path.ends_with(".properties") ? commented_config_properties() : commented_config_yaml();
   if (path == "-") {
-    context.console.out(commented_config_yaml());
+    context.console.out(text);
     return ExitCode::kOk;
   }
   io::PosixFileSystem fs;
@@ -26,7 +28,7 @@ Result<ExitCode> init(Context& context) {
     return fail(ErrorCode::kAlreadyExists, fmt::format("{} is there already", path),
                 "Name another file, or pass --force to replace it.");
   }
-  if (auto done = io::write_file_atomic(fs, path, commented_config_yaml()); !done) {
+  if (auto done = io::write_file_atomic(fs, path, text); !done) {
     return fail(done);
   }
   context.console.out_line(fmt::format(
@@ -111,9 +113,10 @@ std::vector<CommandSpec> config_commands() {
       {.names = "--set", .kind = OptionKind::kFlag, .help = "Only keys that a source names"});
   return {{.path = "config init",
            .help = "Write a configuration file with every key, commented",
-           .examples = "ackline config init\n  ackline config init - | less",
+           .examples = "ackline config init\n  ackline config init eventmesh.properties\n"
+                       "  ackline config init - | less",
            .options = {{.names = "file",
-                        .help = "The file, or - for stdout",
+                        .help = "The file (.yaml or .properties), or - for stdout",
                         .fallback = "ackline.yaml"},
                        {.names = "--force", .kind = OptionKind::kFlag, .help = "Replace it"}},
            .run = init},

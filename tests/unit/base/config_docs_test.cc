@@ -28,6 +28,10 @@ TEST(ConfigDocs, TheShippedFileIsTheDeclarations) {
   hold("conf/ackline.yaml", commented_config_yaml());
 }
 
+TEST(ConfigDocs, TheShippedPropertiesAreTheDeclarations) {
+  hold("conf/eventmesh.properties", commented_config_properties());
+}
+
 TEST(ConfigDocs, TheReferenceIsTheDeclarations) {
   hold("docs/configuration.md", config_reference_markdown());
 }
@@ -49,6 +53,27 @@ TEST(ConfigDocs, TheShippedFileLoadsCommentedAndUncommented) {
   for (const Config::Entry& entry : all->entries()) {
     EXPECT_NE(entry.origin, "default") << entry.key->name;
     EXPECT_EQ(entry.text, entry.key->default_value) << entry.key->name;
+  }
+  EXPECT_TRUE(all->notes().empty());
+}
+
+TEST(ConfigDocs, TheShippedPropertiesLoadCommentedAndUncommented) {
+  const std::string text = commented_config_properties();
+  const auto commented = Config::load({.file_path = "a.properties", .file_text = text});
+  ASSERT_TRUE(commented) << commented.error().detail;
+  EXPECT_FALSE(commented->is_set("http.port"));
+
+  std::istringstream lines(text);
+  std::string uncommented;
+  for (std::string line; std::getline(lines, line);) {
+    uncommented += (line.starts_with("#eventmesh.") ? line.substr(1) : line) + "\n";
+  }
+  const auto all = Config::load({.file_path = "a.properties", .file_text = uncommented});
+  ASSERT_TRUE(all) << all.error().detail;
+  for (const Config::Entry& entry : all->entries()) {
+    const std::string_view by_default = entry.key->default_value;
+    EXPECT_EQ(entry.origin == "default", by_default.empty()) << entry.key->name;
+    EXPECT_EQ(entry.text, by_default) << entry.key->name;
   }
   EXPECT_TRUE(all->notes().empty());
 }

@@ -8,8 +8,10 @@
 namespace ackline {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 ConfigSources yaml(std::string text) {
   return ConfigSources{.file_path = "a.yaml", .file_text = std::move(text)};
@@ -88,6 +90,52 @@ TEST(Config, UnknownNamesOfThePeerAreNotes) {
   EXPECT_EQ(config->integer("http.port"), 7);
   EXPECT_EQ(config->entry("http.port").origin, "file eventmesh.properties:2");
   EXPECT_THAT(config->notes(), ElementsAre(HasSubstr("server.idc"), HasSubstr("EVENTMESH_HOME")));
+}
+
+TEST(Config, AKeyOfThePeerWithoutAMeaningHereIsNamedWithTheReason) {
+  ConfigSources sources;
+  sources.file_path = "eventmesh.properties";
+  sources.file_text =
+      "eventmesh.ws.port=-1\neventMesh.server.rocketmq5.namesrvAddr=127.0.0.1:9876\n"
+      "eventmesh.deliverry.topology=LOCAL_STICKY_PULL\n";
+  sources.environment = {"EVENTMESH_A2A_ENABLED=false"};
+  const auto config = Config::load(sources);
+  ASSERT_TRUE(config) << config.error().detail;
+  EXPECT_THAT(config->notes(),
+              ElementsAre(AllOf(HasSubstr("ws.port is a key of EventMesh"), HasSubstr("WebSocket"),
+                                HasSubstr("eventmesh.properties:1")),
+                          AllOf(HasSubstr("server.rocketmq5.namesrvAddr"), HasSubstr("later part")),
+                          HasSubstr("Did you mean delivery.topology?"),
+                          AllOf(HasSubstr("A2A"), HasSubstr("env EVENTMESH_A2A_ENABLED"))));
+}
+
+TEST(Config, AKeyOfThePeerThatAsksForProtectionIsRefused) {
+  for (const char* line : {"eventmesh.tls.keystore=/k.jks", "eventmesh.security.gate.acl=a:b",
+                           "eventmesh.tls.needClientAuth=true"}) {
+    const Error error = problem_of({.file_path = "e.properties", .file_text = line});
+    EXPECT_EQ(error.code, ErrorCode::kUnsupported) << line;
+  }
+  const auto off =
+      Config::load({.file_path = "e.properties",
+                    .file_text = "eventmesh.tls.needClientAuth=false\neventmesh.tls.keystore=\n"});
+  EXPECT_TRUE(off) << off.error().detail;
+}
+
+TEST(Config, AnEmptyValueOfThePeerLeavesTheDefault) {
+  const auto config = Config::load({.file_path = "eventmesh.properties",
+                                    .file_text = "eventmesh.storage.type=\neventmesh.meta.type\n",
+                                    .environment = {"EVENTMESH_HTTP_PORT="}});
+  ASSERT_TRUE(config) << config.error().detail;
+  EXPECT_EQ(config->string("storage.type"), "local");
+  EXPECT_EQ(config->integer("http.port"), 10105);
+  EXPECT_FALSE(config->is_set("storage.type"));
+}
+
+TEST(Config, NamesFromAFileCannotForgeALineOfOutput) {
+  const auto config = Config::load(
+      {.file_path = "eventmesh.properties", .file_text = "evil\\nproblem: all is lost=1\n"});
+  ASSERT_TRUE(config) << config.error().detail;
+  EXPECT_THAT(config->notes(), ElementsAre(Not(HasSubstr("\n"))));
 }
 
 TEST(Config, ADuplicateKeyNamesBothLines) {
