@@ -18,12 +18,15 @@ class KvDisk {
  public:
   virtual ~KvDisk() = default;
   [[nodiscard]] virtual Result<std::unique_ptr<io::KeyValue>> open() = 0;
+  // The machine loses power, with no handle open. Where that cannot be done: nothing.
+  virtual void power_cut(Random& /*random*/) {}
 };
 using KvDiskFactory = std::unique_ptr<KvDisk> (*)();
 
 class MemoryKvDisk final : public KvDisk {
  public:
   Result<std::unique_ptr<io::KeyValue>> open() override { return disk_.open(); }
+  void power_cut(Random& random) override { disk_.power_cut(random); }
 
  private:
   MemoryKeyValueDisk disk_;
