@@ -96,29 +96,43 @@ class Server:
                        "disk.reserve": "16MiB"}
         self.config.update({k.replace("__", "."): v for k, v in config.items()})
         self.process = None
+        self.environment = {}
+        self.preexec = None  # runs in the child before the server does
+        self.http_address = self.admin_address = "127.0.0.1:1"
         self.log = self.directory / "server.log"
         self.ready = self.directory / "ready.json"
 
     # --- life ---
-    def start(self, wait=30, expect_failure=False):
+    def launch(self):
+        """Starts the process and does not wait for it."""
         self.ready.unlink(missing_ok=True)
         command = [BINARY, "serve", "--ready-file", str(self.ready)]
         for key, value in self.config.items():
             command += ["-D", f"{key}={value}"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("ACKLINE_", "EVENTMESH_"))}
+        environment.update(self.environment)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            env=environment, cwd=self.directory)
+                                            env=environment, cwd=self.directory, preexec_fn=self.preexec)
+
+    def is_ready(self):
+        """Looks once; knows the addresses from then on."""
+        if not self.ready.exists():
+            return False
+        told = json.loads(self.ready.read_text())
+        self.http_address, self.admin_address = told["http"], told["admin"]
+        self.http, self.admin = Http(told["http"]), Http(told["admin"])
+        return True
+
+    def start(self, wait=30, expect_failure=False):
+        self.launch()
         end = time.monotonic() + wait
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 if expect_failure:
                     return self.process.returncode
                 raise Failure(f"the server ended with {self.process.returncode}: {self.tail()}")
-            if self.ready.exists():
-                told = json.loads(self.ready.read_text())
-                self.http_address, self.admin_address = told["http"], told["admin"]
-                self.http, self.admin = Http(told["http"]), Http(told["admin"])
+            if self.is_ready():
                 return self
             time.sleep(0.005)
         raise Failure(f"the server was not ready within {wait} s: {self.tail()}")
@@ -128,6 +142,7 @@ class Server:
         return "\n".join(text.splitlines()[-lines:])
 
     def kill(self):
+        check(self.process.poll() is None, f"the server had ended by itself with {self.process.returncode}: {self.tail()}")
         self.process.kill()
         self.process.wait()
         self.http.close()
