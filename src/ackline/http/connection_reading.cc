@@ -27,6 +27,7 @@ void HttpConnection::on_bytes(MonoMs now, std::string_view bytes) {
     input_.append(bytes);
     return;
   }
+  moved_ = true;
   pump(now, bytes);
   settle(now);
 }
@@ -133,18 +134,19 @@ std::optional<MonoMs> HttpConnection::next_deadline() const {
   if (lingering_) {
     return linger_since_.plus(limits_.linger_ms);
   }
-  if (idle() && pending_bytes() == 0) {
-    return idle_since_.plus(limits_.idle_ms);
-  }
-  std::optional<MonoMs> deadline = read_deadline();
-  if (in_flight_bytes_ > 0) {
-    const MonoMs stalled = write_since_.plus(limits_.idle_ms);
-    deadline = deadline ? std::min(*deadline, stalled) : stalled;
-  }
-  return deadline;
+  const std::optional<MonoMs> writing = pace_.deadline();
+  const std::optional<MonoMs> other = idle() && pending_bytes() == 0
+                                          ? std::optional(idle_since_.plus(limits_.idle_ms))
+                                          : read_deadline();
+  return writing && other ? std::min(*writing, *other) : (writing ? writing : other);
 }
 
 void HttpConnection::on_tick(MonoMs now) {
+  const auto paced = pace_.deadline();
+  if (paced && now >= *paced && !pace_.holds(now, output_counts())) {
+    closed_ = true;  // a peer that does not read what it asked for
+    return;
+  }
   const auto deadline = next_deadline();
   if (!deadline || now < *deadline) {
     return;
@@ -153,15 +155,13 @@ void HttpConnection::on_tick(MonoMs now) {
     give_up_reading(now);
     return;
   }
-  closed_ = true;  // idle, lingered enough, or a peer that takes no output
+  closed_ = true;  // idle, or lingered enough
 }
 
 void HttpConnection::give_up_reading(MonoMs now) {
   const bool header = parser_.state() == ParseState::kHeader;
   const bool body_over = !header && now >= read_since_.plus(limits_.body_read_ms);
-  const auto window_bytes =
-      limits_.slow_bytes_per_second * static_cast<std::size_t>(limits_.slow_window_ms) / 1000;
-  if (!header && !body_over && window_bytes_ >= window_bytes) {
+  if (!header && !body_over && window_bytes_ >= slow_window_bytes()) {
     window_since_ = now;
     window_bytes_ = 0;
     return;

@@ -13,6 +13,7 @@
 #include "ackline/http/request_parser.h"
 #include "ackline/http/response_queue.h"
 #include "ackline/http/server_connection.h"
+#include "ackline/http/write_pace.h"
 
 namespace ackline::http {
 
@@ -26,7 +27,8 @@ class HttpConnection final : public ServerConnection,
         limits_(options_.limits),
         wake_(std::move(wake)),
         parser_(limits_),
-        idle_since_(now) {}
+        idle_since_(now),
+        pace_(limits_.slow_window_ms, slow_window_bytes()) {}
 
   void respond(ResponseToken token, Response response) override;
   void start_stream(ResponseToken token, Response head) override;
@@ -78,6 +80,10 @@ class HttpConnection final : public ServerConnection,
   void maybe_continue();
   void restart_read_clocks(MonoMs now);
   [[nodiscard]] std::optional<MonoMs> read_deadline() const;
+  [[nodiscard]] std::size_t slow_window_bytes() const {
+    return limits_.slow_bytes_per_second * static_cast<std::size_t>(limits_.slow_window_ms) / 1000;
+  }
+  [[nodiscard]] WritePace::Counts output_counts() const;
   void give_up_reading(MonoMs now);
   void settle(MonoMs now);
   void tell_drained();
@@ -96,10 +102,11 @@ class HttpConnection final : public ServerConnection,
   MonoMs window_since_;  // of the slow body's window
   std::size_t window_bytes_ = 0;
   MonoMs idle_since_;
-  MonoMs write_since_;  // the last progress while output was in flight
+  bool moved_ = false;  // bytes came or went since then
+  WritePace pace_;
+  std::uint64_t written_bytes_ = 0;  // went to the peer's side, as far as the driver knows
   MonoMs linger_since_;
   bool woken_ = false;
-  bool write_begins_ = false;  // taken while nothing was in flight
   bool paused_ = false;        // reading was off, so its time does not count
   bool no_requests_ = false;   // what comes from the peer is thrown away
   bool polite_close_ = false;  // read on for a while before closing

@@ -12,9 +12,11 @@ struct Limits {
   std::size_t body_bytes = 16 * 1024 * 1024;
   std::int64_t header_read_ms = 10'000;  // from its first byte
   std::int64_t body_read_ms = 30'000;    // from the end of the header
-  std::int64_t idle_ms = 60'000;         // nothing asked; or answers that the peer does not take
-  std::int64_t slow_window_ms = 10'000;  // a body that brings less than
-  std::size_t slow_bytes_per_second = 1024;  // this over a whole window is given up
+  std::int64_t idle_ms = 60'000;         // nothing asked
+  // A body that comes slower than this over a whole window, and answers that wait and are read
+  // slower than this, end the connection.
+  std::int64_t slow_window_ms = 10'000;
+  std::size_t slow_bytes_per_second = 1024;
   std::int64_t linger_ms =
       1'000;                   // after a refusal: reads on so long that the peer sees the answer
   std::size_t pipelined = 64;  // unanswered requests, then reading stops

@@ -36,7 +36,10 @@ class Session final : public io::net::ConnectionEvents,
   bool open(RequestHandler& handler, const ServerOptions& options, Socket socket) {
     http_ = ServerConnection::make(
         now(), handler,
-        {.limits = options.limits, .remote = socket.remote(), .listener = options.listener},
+        {.limits = options.limits,
+         .remote = socket.remote(),
+         .listener = options.listener,
+         .unconfirmed = [this] { return socket_ ? socket_->unconfirmed_bytes() : 0; }},
         [this] { wake(); });
     socket_ = io::net::Connection::attach(loop_, std::move(socket), weak_from_this());
     if (!socket_) {

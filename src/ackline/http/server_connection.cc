@@ -1,5 +1,6 @@
 #include "ackline/http/server_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ackline/base/check.h"
@@ -81,7 +82,6 @@ void HttpConnection::when_drained(ResponseToken token, Task task) {
 void HttpConnection::take_output(std::string& into) {
   ACKLINE_CHECK(into.empty());
   woken_ = false;
-  write_begins_ = in_flight_bytes_ == 0;
   in_flight_bytes_ += answers_.output().size();
   into.swap(answers_.output());
 }
@@ -93,8 +93,10 @@ void HttpConnection::on_written(MonoMs now, std::size_t bytes) {
   }
   woken_ = false;
   in_flight_bytes_ -= bytes;
-  if (bytes > 0 || std::exchange(write_begins_, false)) {
-    write_since_ = now;
+  written_bytes_ += bytes;
+  moved_ = moved_ || bytes > 0;
+  if ((bytes > 0 || in_flight_bytes_ > 0) && !pace_.running()) {
+    pace_.begin(now, output_counts());
   }
   if (!input_.empty() && may_parse()) {
     paused_ = false;
@@ -103,6 +105,12 @@ void HttpConnection::on_written(MonoMs now, std::size_t bytes) {
     pump(now, input);
   }
   settle(now);
+}
+
+WritePace::Counts HttpConnection::output_counts() const {
+  const std::uint64_t waiting = options_.unconfirmed ? options_.unconfirmed() : 0;
+  return {.given = written_bytes_ + in_flight_bytes_,
+          .taken = written_bytes_ - std::min(waiting, written_bytes_)};
 }
 
 // What follows from the state that a call of the driver leaves behind.
@@ -115,7 +123,9 @@ void HttpConnection::settle(MonoMs now) {
   if (pending_bytes() > 0 || closed_) {
     return;
   }
-  idle_since_ = now;
+  if (std::exchange(moved_, false)) {
+    idle_since_ = now;
+  }
   tell_drained();
   if (pending_bytes() > 0 || closed_ || lingering_) {
     return;

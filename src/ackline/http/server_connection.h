@@ -31,6 +31,8 @@ struct ConnectionOptions {
   Limits limits = {};
   std::string remote = {};
   ListenerKind listener = ListenerKind::kTraffic;
+  // Of what was told by `on_written`, the bytes that have not reached the peer yet. Empty: unknown.
+  std::function<std::size_t()> unconfirmed = {};
 };
 
 class ServerConnection : public ResponseSink {

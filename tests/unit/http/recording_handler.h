@@ -2,6 +2,7 @@
 // ServerConnection under a clock that the test moves.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,9 +34,11 @@ class RecordingHandler : public RequestHandler {
 
 class Driver {
  public:
-  explicit Driver(Limits limits = {})
+  explicit Driver(Limits limits = {}, std::function<std::size_t()> unconfirmed = {})
       : connection(ServerConnection::make(
-            now, handler, {.limits = limits, .remote = "192.0.2.1:4711"}, [this] { ++wakes; })) {}
+            now, handler,
+            {.limits = limits, .remote = "192.0.2.1:4711", .unconfirmed = std::move(unconfirmed)},
+            [this] { ++wakes; })) {}
   ~Driver() { connection->on_lost(); }
 
   void feed(std::string_view bytes) {

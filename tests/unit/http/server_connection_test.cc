@@ -116,19 +116,73 @@ TEST(ServerConnection, CutsAPeerOffThatNeverReadsItsStream) {
   EXPECT_LE(driver.connection->pending_bytes(), 1200U);
 }
 
-TEST(ServerConnection, ClosesOverAPeerThatTakesNoOutputForTheIdleTime) {
+// The answer of 50 000 bytes waits; the peer takes `first` of it in one window, `second` in the
+// next.
+bool holds(std::size_t first, std::size_t second) {
   Driver driver;
   driver.stuck = true;
   driver.feed(get("/a"));
-  driver.last().responder.respond(text_response("0123456789"));
+  driver.last().responder.respond(text_response(std::string(50'000, 'x')));
   driver.round();
-  driver.pass(59'999);
-  EXPECT_FALSE(driver.connection->wants_close());
-  driver.unstick(5);
-  driver.pass(59'999);
+  driver.unstick(first);
+  driver.pass(9'999);
   EXPECT_FALSE(driver.connection->wants_close());
   driver.pass(1);
+  if (driver.connection->wants_close()) return false;
+  driver.unstick(second);
+  driver.pass(10'000);
+  return !driver.connection->wants_close();
+}
+
+TEST(ServerConnection, CutsAPeerOffThatReadsBelowOneKibPerSecond) {
+  EXPECT_TRUE(holds(10'240, 10'240));
+  EXPECT_FALSE(holds(10'239, 20'000));
+  EXPECT_FALSE(holds(30'000, 10'239));
+}
+
+TEST(ServerConnection, AStreamWithNothingToSayIsNotSlow) {
+  Driver driver;
+  driver.feed(get("/s"));
+  driver.last().responder.start_stream({});
+  driver.round();
+  for (int i = 0; i < 100; ++i) {
+    driver.pass(15'000);
+    driver.last().responder.write(": hb\n\n");
+    driver.round();
+  }
+  driver.pass(10'000);
+  EXPECT_FALSE(driver.connection->wants_close());
+  EXPECT_EQ(driver.connection->next_deadline(), std::nullopt);
+}
+
+TEST(ServerConnection, CutsAStreamOffWhoseBytesTheSystemCannotDeliver) {
+  std::size_t unconfirmed = 0;
+  Driver driver({}, [&unconfirmed] { return unconfirmed; });
+  driver.feed(get("/s"));
+  driver.last().responder.start_stream({});
+  driver.round();
+  driver.pass(10'000);
+  EXPECT_FALSE(driver.connection->wants_close());
+  unconfirmed = 6;  // the peer's side has no room for this heartbeat
+  driver.last().responder.write("\n");
+  driver.round();
+  driver.pass(10'000);
   EXPECT_TRUE(driver.connection->wants_close());
+}
+
+TEST(ServerConnection, ASlowLineThatIsReadStaysOpen) {
+  std::size_t unconfirmed = 100'000;
+  Driver driver({}, [&unconfirmed] { return unconfirmed; });
+  driver.feed(get("/s"));
+  driver.last().responder.start_stream({});
+  driver.last().responder.write(std::string(200'000, 'x'));
+  driver.round();
+  for (int i = 0; i < 9; ++i) {
+    driver.pass(9'999);
+    unconfirmed -= 10'240;
+    driver.pass(1);
+    ASSERT_FALSE(driver.connection->wants_close()) << i;
+  }
 }
 
 TEST(ServerConnection, StreamsInChunksAndTellsWhenDrained) {
@@ -368,6 +422,7 @@ TEST(ServerConnection, SetsNoTimeForTheHandler) {
   EXPECT_EQ(driver.connection->next_deadline(), std::nullopt);
   driver.last().responder.start_stream({});
   driver.round();
+  driver.pass(10'000);  // what was written is looked after once
   EXPECT_EQ(driver.connection->next_deadline(), std::nullopt);
 }
 

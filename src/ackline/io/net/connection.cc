@@ -1,5 +1,7 @@
 #include "ackline/io/net/connection.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/io_context.hpp>
@@ -59,6 +61,14 @@ class LoopConnection final : public Connection,
   }
 
   [[nodiscard]] bool writing() const override { return rest_at_ < rest_.size(); }
+
+  // Readiness to write says too little: the system calls a socket writable when a third of a buffer
+  // of megabytes is free.
+  [[nodiscard]] std::size_t unconfirmed_bytes() const override {
+    int waiting = 0;
+    const bool told = fd_ >= 0 && ::ioctl(fd_, SIOCOUTQ, &waiting) == 0 && waiting > 0;
+    return told ? static_cast<std::size_t>(waiting) : 0;
+  }
 
   void shutdown() override {
     if (fd_ >= 0 && !std::exchange(shut_, true)) {

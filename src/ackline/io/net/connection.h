@@ -39,6 +39,8 @@ class Connection {
   // how much went out now; the rest is announced by on_written. Only when `writing()` is false.
   virtual std::size_t write(std::string& bytes) = 0;
   [[nodiscard]] virtual bool writing() const = 0;
+  // Of what went out, the bytes that the peer's side has not confirmed; 0 when it is closed.
+  [[nodiscard]] virtual std::size_t unconfirmed_bytes() const = 0;
   // Ends the sending side once nothing is being written.
   virtual void shutdown() = 0;
   virtual void close() = 0;
