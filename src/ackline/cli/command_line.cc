@@ -191,7 +191,59 @@ std::string admin_beside(std::string_view server) {
   return fmt::format("{}:10106", server.substr(0, std::min(colon, server.size())));
 }
 
+// "TEXT:{table,json}" -> table, json.
+std::vector<std::string> allowed_of(const std::string& type) {
+  std::vector<std::string> allowed;
+  const std::size_t open = type.find('{');
+  if (open == std::string::npos || !type.ends_with('}')) return allowed;
+  const std::string_view inside = std::string_view(type).substr(open + 1, type.size() - open - 2);
+  for (std::size_t from = 0; from <= inside.size();) {
+    const std::size_t comma = std::min(inside.find(',', from), inside.size());
+    allowed.emplace_back(inside.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return allowed;
+}
+
+std::vector<TreeOption> options_of(const CLI::App& app) {
+  std::vector<TreeOption> options;
+  for (const CLI::Option* option : app.get_options()) {
+    TreeOption& out = options.emplace_back();
+    for (const std::string& name : option->get_lnames()) out.names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) out.names.push_back("-" + name);
+    out.help = option->get_description();
+    out.takes_value = option->get_items_expected_max() > 0;
+    out.allowed = allowed_of(option->get_type_name());
+  }
+  return options;
+}
+
+void walk_tree(const CLI::App& app, const std::string& path, std::vector<TreeOption> above,
+               std::vector<TreeCommand>& out) {
+  std::vector<TreeOption> options = options_of(app);
+  // Every command has its own --help.
+  std::erase_if(above, [&](const TreeOption& option) {
+    return std::ranges::any_of(options, [&](const TreeOption& own) {
+      return !own.names.empty() && own.names == option.names;
+    });
+  });
+  options.insert(options.end(), above.begin(), above.end());
+  out.push_back({.path = path, .help = app.get_description(), .options = options});
+  std::erase_if(options, [](const TreeOption& option) { return option.names.empty(); });
+  for (const CLI::App* child : app.get_subcommands([](const CLI::App*) { return true; })) {
+    walk_tree(*child, path.empty() ? child->get_name() : path + " " + child->get_name(), options,
+              out);
+  }
+}
+
 }  // namespace
+
+std::vector<TreeCommand> command_tree(std::span<const CommandSpec> commands) {
+  const Parser parser(commands);
+  std::vector<TreeCommand> tree;
+  walk_tree(parser.app, "", {}, tree);
+  return tree;
+}
 
 ParsedCommand parse_command_line(std::span<const std::string> arguments,
                                  std::span<const CommandSpec> commands,

@@ -24,6 +24,21 @@ struct ParsedCommand {
   ExitCode exit = ExitCode::kOk;
 };
 
+// The parser's tree as it is, for whoever describes it: the shell completion.
+struct TreeOption {
+  std::vector<std::string> names;  // "--topic", "-t"; empty: a positional
+  std::string help;
+  bool takes_value = false;
+  std::vector<std::string> allowed;  // values, when only some are
+};
+struct TreeCommand {
+  std::string path;  // "dlq list"; "" is the program itself
+  std::string help;
+  std::vector<TreeOption> options;  // those of the commands above it too
+};
+// In the order of the parser, each command before the ones below it.
+[[nodiscard]] std::vector<TreeCommand> command_tree(std::span<const CommandSpec> commands);
+
 // `arguments` without the program's name; `environment` as "NAME=value" each. `commands` outlives
 // the result.
 [[nodiscard]] ParsedCommand parse_command_line(std::span<const std::string> arguments,
