@@ -1,159 +1,74 @@
-// The load client of the benchmarks: `load publish|cycle|hold --address HOST:PORT ...`. One
-// process, one thread, so that what it costs is not the server's. Prints one JSON object.
+// The load client of the benchmarks: `load VERB --address HOST:PORT ...`. One process, one thread,
+// so that what it costs is not the server's. Prints one JSON object.
 //
-//   publish  --topic T --events N [--batch N] [--rate N] [--connections N] [--unanswered N]
-//   cycle    the same and --clients A,B: publishes and, at once, polls and acks until all are acked
-//   hold     --clients A,B --events N (each): polls and never acks; --samples FILE takes every
-//            --every th delivery, one line each
+//   publish    --topic T --events N [--batch N] [--rate N] [--connections N] [--unanswered N]
+//   cycle      the same and --clients A,B [--deliver stream|poll] [--poll-max N] [--ack-max N]:
+//              publishes and, at once, takes deliveries and acks them until all are acked
+//   deliver    --clients A,B --events N ...: what is published already
+//   hold       --clients A,B --events N (each): polls and never acks; --samples FILE takes every
+//              --every th delivery, one line each
+//   idle       --clients-named P --count N --deliver stream|poll: waits until its input ends
+//   subscribe  --clients-named P --count N --body JSON (%s is the client; %g one of --groups N: g0,
+//   g1 …)
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "bench/load/consumer.h"
-#include "bench/load/publisher.h"
-#include "bench/support/rounds.h"
+#include "bench/load/arguments.h"
+#include "bench/load/hold.h"
 
 namespace ackline::bench {
 namespace {
 
-constexpr double kLongestRun = 300;  // seconds; a run that takes longer has gone wrong
+using cli::load::AcklineOptions;
+using cli::load::AcklineTarget;
+using cli::load::CyclePlan;
+using cli::load::Loop;
 
-double client_cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
+// As many sockets as the system lets this process have.
+void allow_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
 }
 
-struct Arguments {
-  int argc;
-  char** argv;
-  [[nodiscard]] std::uint64_t number(std::string_view name, std::uint64_t otherwise) const {
-    return number_option(argc, argv, name, otherwise);
-  }
-  [[nodiscard]] std::string text(std::string_view name) const {
-    return text_option(argc, argv, name, "");
-  }
-  [[nodiscard]] std::vector<std::string> clients() const {
-    std::vector<std::string> names;
-    const std::string all = text("--clients");
-    for (std::size_t at = 0; at < all.size();) {
-      const std::size_t end = std::min(all.find(',', at), all.size());
-      names.push_back(all.substr(at, end - at));
-      at = end + 1;
-    }
-    if (names.empty()) give_up("--clients is missing");
-    return names;
-  }
-  [[nodiscard]] PublishPlan plan() const {
-    PublishPlan plan;
-    plan.address = text("--address");
-    plan.topic = text("--topic");
-    plan.events = number("--events", plan.events);
-    plan.connections = number("--connections", plan.connections);
-    plan.unanswered = number("--unanswered", plan.unanswered);
-    plan.batch = number("--batch", plan.batch);
-    plan.size = number("--size", plan.size);
-    plan.rate = static_cast<double>(number("--rate", 0));
-    return plan;
-  }
-};
-
-void report(std::uint64_t events, double seconds, std::vector<double>& latencies,
-            std::uint64_t refused) {
-  fmt::print(
-      "{{\"events\":{},\"seconds\":{:.6f},\"rate\":{:.1f},\"refused\":{},\"p50_us\":{:.0f},"
-      "\"p99_us\":{:.0f},\"p999_us\":{:.0f},\"client_cpu_s\":{:.3f}}}\n",
-      events, seconds, static_cast<double>(events) / seconds, refused, quantile(latencies, 0.5),
-      quantile(latencies, 0.99), quantile(latencies, 0.999), client_cpu_seconds());
+int cycle(const Arguments& arguments, bool publishes, bool consumes) {
+  CyclePlan plan = arguments.plan();
+  plan.publishes = publishes;
+  plan.consumes = consumes;
+  AcklineOptions options = arguments.ackline();
+  if (!publishes) options.connections = 0;
+  if (consumes) options.clients = arguments.clients();
+  if (consumes && options.clients.empty()) return give_up("--clients is missing");
+  Loop loop;
+  AcklineTarget target(loop, options);
+  const auto report = run_cycle(loop, target, plan);
+  if (!report) return give_up(report.error().detail);
+  print(*report);
+  return 0;
 }
 
-void check_time(double start) {
-  if (monotonic_seconds() - start > kLongestRun) give_up("the run took too long");
+std::string with_name(std::string body, std::string_view mark, const std::string& name) {
+  const std::size_t at = body.find(mark);
+  return at == std::string::npos ? body : body.replace(at, mark.size(), name);
 }
 
-int publish(const Arguments& arguments) {
-  Poller poller;
-  Publisher publisher(poller, arguments.plan());
-  const double start = monotonic_seconds();
-  while (!publisher.finished()) {
-    publisher.pump(monotonic_seconds());
-    poller.wait(publisher.next_due());
-    check_time(start);
-  }
-  const double seconds = monotonic_seconds() - start;
-  report(arguments.number("--events", 0), seconds, publisher.latencies(), publisher.refused());
-  return publisher.refused() == 0 ? 0 : 1;
-}
-
-int cycle(const Arguments& arguments) {
-  Poller poller;
-  const PublishPlan plan = arguments.plan();
-  std::vector<std::unique_ptr<Consumer>> consumers;
-  for (const std::string& name : arguments.clients()) {
-    consumers.push_back(std::make_unique<Consumer>(
-        poller, ConsumePlan{.address = plan.address, .client = name}, nullptr));
-    consumers.back()->start();
-  }
-  Publisher publisher(poller, plan);
-  const double start = monotonic_seconds();
-  const auto acked = [&consumers] {
-    std::uint64_t sum = 0;
-    for (const auto& consumer : consumers) sum += consumer->acked();
-    return sum;
-  };
-  while (acked() < plan.events) {
-    publisher.pump(monotonic_seconds());
-    poller.wait(publisher.next_due());
-    check_time(start);
-  }
-  const double seconds = monotonic_seconds() - start;
-  report(plan.events, seconds, publisher.latencies(), publisher.refused());
-  return publisher.refused() == 0 ? 0 : 1;
-}
-
-int hold(const Arguments& arguments) {
-  Poller poller;
-  const std::string path = arguments.text("--samples");
-  const std::uint64_t every = arguments.number("--every", 1000);
-  std::FILE* samples = path.empty() ? nullptr : std::fopen(path.c_str(), "w");
-  std::uint64_t seen = 0;
-  const auto take = [&](std::string_view text) {
-    if (samples != nullptr && seen++ % every == 0) {
-      fmt::print(samples, "{}\n", text.substr(0, text.find(R"(,"event":)")));
-    }
-  };
-  std::uint64_t held = 0;
-  const std::uint64_t each = arguments.number("--events", 100'000);
-  const double start = monotonic_seconds();
-  std::vector<std::unique_ptr<Consumer>> consumers;
-  for (const std::string& name : arguments.clients()) {
-    consumers.push_back(
-        std::make_unique<Consumer>(poller,
-                                   ConsumePlan{.address = arguments.text("--address"),
-                                               .client = name,
-                                               .poll_max = 1000,
-                                               .ack = false,
-                                               .most = each},
-                                   take));
-    consumers.back()->start();
-    while (consumers.back()->delivered() < each) {
-      poller.wait(monotonic_seconds() + 1);
-      check_time(start);
-    }
-    held += consumers.back()->delivered();
-    consumers.clear();  // the server closes a connection that asks nothing for a minute
-  }
-  if (samples != nullptr) std::fclose(samples);
-  std::vector<double> none;
-  report(held, monotonic_seconds() - start, none, 0);
+int subscribe(const Arguments& arguments) {
+  const std::string address = arguments.text("--address");
+  const std::string body = arguments.text("--body");
+  const std::vector<std::string> clients = arguments.clients();
+  const std::uint64_t groups = arguments.number("--groups", 1);
+  const auto done =
+      cli::load::pipeline(address, clients.size(), 200, [&](std::size_t i, std::string& out) {
+        cli::load::append_post(
+            out, address, "/events/subscribe",
+            with_name(with_name(body, "%s", clients[i]), "%g", fmt::format("g{}", i % groups)));
+      });
+  if (!done) return give_up(done.error().detail);
+  fmt::print("{{\"subscribed\":{}}}\n", clients.size());
   return 0;
 }
 
@@ -163,10 +78,13 @@ int hold(const Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace ackline::bench;  // NOLINT
   const std::string verb = argc > 1 ? argv[1] : "";
-  const Arguments arguments{argc, argv};
-  if (verb == "publish") return publish(arguments);
-  if (verb == "cycle") return cycle(arguments);
+  const Arguments arguments(argc, argv);
+  allow_descriptors();
+  if (verb == "publish") return cycle(arguments, true, false);
+  if (verb == "cycle") return cycle(arguments, true, true);
+  if (verb == "deliver") return cycle(arguments, false, true);
   if (verb == "hold") return hold(arguments);
-  fmt::print(stderr, "usage: load publish|cycle|hold --address HOST:PORT ... (see load/main.cc)\n");
-  return 2;
+  if (verb == "idle") return idle(arguments);
+  if (verb == "subscribe") return subscribe(arguments);
+  return give_up("publish|cycle|deliver|hold|idle|subscribe --address HOST:PORT ...");
 }

@@ -43,6 +43,25 @@ def cpu_seconds(pid):
     return time.clock_gettime((~pid << 3) | 2)
 
 
+def tree_cpu_seconds(pid):
+    """The same of a process and all that descend from it and live."""
+    parents = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents.setdefault(int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]), []).append(int(entry.name))
+        except (OSError, IndexError):
+            continue  # it has just ended
+    total, todo = 0.0, [pid]
+    while todo:
+        one = todo.pop()
+        todo += parents.get(one, [])
+        try:
+            total += cpu_seconds(one)
+        except OSError:
+            continue
+    return total
+
+
 def rss_bytes(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) * 1024

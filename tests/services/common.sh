@@ -16,14 +16,20 @@ say() { echo "$(basename "$0"): $*" >&2; }
 
 need() { command -v "$1" >/dev/null 2>&1 || die "needs $1${2:+ ($2)}"; }
 
-# apt_need PROGRAM PACKAGE: install PACKAGE with apt-get when PROGRAM is missing.
+# apt_need PROGRAM PACKAGE: install PACKAGE with apt-get when PROGRAM (a name or a path) is missing. The package does not
+# start a service of its own: only what the tests start runs.
 apt_need() {
   command -v "$1" >/dev/null 2>&1 && return 0
   [ "$(id -u)" = 0 ] || die "needs $1: apt-get install $2"
   say "installing $2"
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$2" >/dev/null 2>&1 ||
-    { apt-get update -q >/dev/null 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$2" >/dev/null; } ||
-    die "could not install $2"
+  local policy=/usr/sbin/policy-rc.d made= get=(env DEBIAN_FRONTEND=noninteractive apt-get) rc=0
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"; made=1
+  fi
+  "${get[@]}" install -y -q --no-install-recommends "$2" >/dev/null 2>&1 ||
+    { "${get[@]}" update -q >/dev/null 2>&1 && "${get[@]}" install -y -q --no-install-recommends "$2" >/dev/null; } || rc=1
+  [ -z "$made" ] || rm -f "$policy"
+  [ "$rc" = 0 ] || die "could not install $2"
 }
 
 port_open() { (exec 3<>"/dev/tcp/$HOST/$1") 2>/dev/null; }
@@ -104,6 +110,25 @@ running() {
 
 # rss NAME: resident memory of NAME in MiB
 rss() { alive "$1" && awk '/^VmRSS/ {printf "%d", $2 / 1024}' "/proc/$PID/status"; }
+
+# jars NAME: the jars of $HERE/NAME/pom.xml, in a folder of the cache; sets JARS
+jars() {
+  local name=$1 pom=$HERE/$1/pom.xml sum
+  apt_need java openjdk-17-jdk-headless
+  sum=$(sha256sum "$pom" | cut -c1-12)
+  JARS=$CACHE/$name-$sum
+  [ -f "$JARS/.complete" ] && return 0
+  apt_need mvn maven
+  mkdir -p "$CACHE"
+  (
+    flock 9; [ -f "$JARS/.complete" ] && exit 0
+    say "fetching the jars of $name/pom.xml"
+    tmp=$CACHE/.$name.part; rm -rf "$tmp" "$JARS"
+    mvn -q -B -f "$pom" dependency:copy-dependencies -DincludeScope=runtime \
+      -DoutputDirectory="$tmp" >"$tmp.log" 2>&1 || { tail -n 20 "$tmp.log" >&2; die "maven failed, see $tmp.log"; }
+    touch "$tmp/.complete"; mv -T "$tmp" "$JARS"; rm -f "$tmp.log"
+  ) 9>"$CACHE/.$name.lock"
+}
 
 # gobin NAME PACKAGE PROGRAM: build PACKAGE as pinned in $HERE/NAME/go.mod into the cache; sets BIN
 gobin() {

@@ -30,12 +30,12 @@ TEST_F(CommandLineTest, EveryCommandOfTheInterfaceIsThere) {
     EXPECT_FALSE(command.examples.empty()) << command.path;
   }
   for (const std::string_view path :
-       {"serve",        "demo",        "topic create",   "topic list",   "topic describe",
-        "topic delete", "group list",  "group describe", "group delete", "publish",
-        "consume",      "lag",         "holes",          "explain",      "replay",
-        "reset",        "query",       "dlq list",       "dlq show",     "dlq redrive",
-        "dlq purge",    "config init", "config check",   "config show",  "doctor",
-        "bench"}) {
+       {"serve",         "demo",          "topic create",   "topic list",      "topic describe",
+        "topic delete",  "group list",    "group describe", "group delete",    "publish",
+        "consume",       "lag",           "holes",          "explain",         "replay",
+        "reset",         "query",         "dlq list",       "dlq show",        "dlq redrive",
+        "dlq purge",     "config init",   "config check",   "config show",     "doctor",
+        "bench publish", "bench deliver", "bench latency",  "bench in-process"}) {
     EXPECT_TRUE(paths.contains(path)) << path;
   }
 }

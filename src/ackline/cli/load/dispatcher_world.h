@@ -1,22 +1,23 @@
-// A dispatcher with one group on one partition of an endless log of 256-byte events: the workload
-// that P1, P2 and the micro benchmark share. One thread.
+// A dispatcher with one group on some partitions of an endless log of 256-byte events: the workload
+// that `ackline bench in-process` shares with the programs of bench/. Owned by a run; one thread. A
+// refused ack is a bug and stops the program.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ackline/base/check.h"
 #include "ackline/base/random.h"
 #include "ackline/delivery/dispatcher.h"
 #include "ackline/event/cloud_event.h"
 #include "ackline/event/frame.h"
 #include "ackline/io/journal/journal.h"
 
-namespace ackline::bench {
+namespace ackline::cli::load {
 
 inline constexpr PartitionNumber kPartition{1};
 inline constexpr ProgressNumber kGroup{10};
@@ -89,26 +90,34 @@ class Port final : public delivery::DispatcherPort {
 };
 
 struct World {
-  World(bool keys, std::uint32_t window, std::uint64_t window_bytes)
+  World(bool keys, std::uint32_t window, std::uint64_t window_bytes, std::uint32_t partitions = 1)
       : port(keys), dispatcher({.epoch = Epoch(1)}, port, Random(1)) {
-    dispatcher.add_partition({.number = kPartition,
-                              .index = PartitionIndex(0),
-                              .topic = "t",
-                              .incarnation = Incarnation(1),
-                              .dlq_number = PartitionNumber(2),
-                              .log_start = Offset(0),
-                              .end = Offset(INT64_MAX / 2)});
+    for (std::uint32_t i = 0; i < partitions; ++i) {
+      dispatcher.add_partition({.number = partition(i),
+                                .index = PartitionIndex(i),
+                                .topic = "t",
+                                .incarnation = Incarnation(1),
+                                .dlq_number = PartitionNumber(partition(i).value() + 1),
+                                .log_start = Offset(0),
+                                .end = Offset(INT64_MAX / 2)});
+    }
     delivery::GroupSpec group{
         .number = kGroup, .topic = "t", .name = "g", .principal = "", .policy = {}};
     group.policy.ordering = keys ? delivery::Ordering::kKey : delivery::Ordering::kNone;
     dispatcher.add_group(group);
-    dispatcher.open_progress(kKey, Offset(0));
+    for (std::uint32_t i = 0; i < partitions; ++i) {
+      dispatcher.open_progress({kGroup, partition(i)}, Offset(0));
+    }
     dispatcher.add_client(
         {.number = kClient, .client_id = "c1", .principal = "", .group = kGroup, .partitions = {}},
         now);
     dispatcher.resume(now, WallMs(0), true);
     dispatcher.set_window(kClient, window, window_bytes);
     dispatcher.set_demand(kClient, delivery::Dispatcher::kUnlimited);
+  }
+  // Its dead letters have the number behind it.
+  static PartitionNumber partition(std::uint32_t index) {
+    return PartitionNumber(kPartition.value() + 2 * index);
   }
   void fill() {
     while (dispatcher.pump(now, WallMs(0), 1U << 20U)) {
@@ -123,9 +132,7 @@ struct World {
                                            .extend_ms = {},
                                            .reason = {}},
                                           now);
-    if (!answer) {
-      std::abort();
-    }
+    ACKLINE_CHECK(answer.has_value());
   }
   // A turn of a shard: up to 100 acks come in, in random order; then what fits is offered. Returns
   // how many were acked.
@@ -169,4 +176,4 @@ struct World {
   std::vector<delivery::DeliveryId> open;
 };
 
-}  // namespace ackline::bench
+}  // namespace ackline::cli::load

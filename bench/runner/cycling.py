@@ -1,0 +1,143 @@
+"""P4, P5 and P6: publish, deliver and ack over the network at once, against each rival in the same run."""
+import contextlib
+import statistics
+import subprocess
+
+from bench.runner import peers, rivals
+from bench.runner.publishing import directories
+from bench.runner.stats import Row
+
+WINDOW = 500  # events published and not answered, and deliveries that are not acked
+# Name → (words of the claim, options of ours, batch and acks at once of the rival).
+MODES = {
+    "single": ("one event a request, one ack a request", {"ack-max": 1}, 1, 1),
+    "messages": ("one event a request, acks ≤ 100 a request", {"ack-max": 100}, 1, 100),
+    "batches": ("≤ 100 events a request, acks ≤ 100 a request",
+                {"batch": 100, "connections": 5, "ack-max": 100}, 100, 100),
+}
+EVENTS = 40_000
+
+
+class Lane:
+    def __init__(self):
+        self.rates, self.cpu_us = [], []
+
+    def add(self, rate, cpu_seconds, events):
+        self.rates.append(rate)
+        self.cpu_us.append(cpu_seconds * 1e6 / events)
+
+
+def make_topic(server, name, partitions):
+    answer = server.change("/admin/topics", {"name": name, "partitions": partitions})
+    if answer.status != 201:
+        raise RuntimeError(f"topic: {answer}")
+
+
+def topic_for_cycles(server, name="cycle", partitions=4, client="c"):
+    make_topic(server, name, partitions)
+    server.subscribe(client, name, group="g", start="latest", maxInFlight=WINDOW)
+
+
+def our_round(server, mode, events, **more):
+    """One round of ours: what the client saw, and the CPU that the server used."""
+    options = {"topic": "cycle", "clients": "c", "deliver": "stream", "unanswered": WINDOW, **MODES[mode][1], **more}
+    before = peers.cpu_seconds(server.process.pid)
+    seen = peers.load("cycle", address=server.http_address, events=events, **options)
+    if seen["repeated"]:
+        raise RuntimeError(f"{seen['repeated']} events were delivered again")
+    return seen, peers.cpu_seconds(server.process.pid) - before
+
+
+def rival_round(rival, client, events, rate=0):
+    before = rival.cpu_seconds()
+    seen = client.round(events, rate)
+    return seen, rival.cpu_seconds() - before
+
+
+def pairs_of(options, kind, durable, modes):
+    """A B A B with one rival: for each mode both lanes."""
+    lanes = {mode: (Lane(), Lane()) for mode in modes}
+    with directories("p4", kind.script.removesuffix(".sh")) as (ours_home, home), contextlib.ExitStack() as stack:
+        server = peers.server(ours_home)
+        stack.callback(server.close)
+        topic_for_cycles(server)
+        rival = kind(home, durable)
+        stack.callback(rival.close)
+        clients = {mode: rival.client(f"q{mode}", *MODES[mode][2:]) for mode in modes}
+        events = {mode: options.scale(rival.events(MODES[mode][2])) for mode in modes}
+        rivals.settle()
+        for mode, client in clients.items():
+            for _ in range(rival.warm_up if not options.quick else 1):
+                client.round(events[mode])
+        for pair in range(options.pairs + 1):
+            for mode, (mine, theirs) in lanes.items():
+                seen, cpu = our_round(server, mode, options.scale(EVENTS))
+                other, other_cpu = rival_round(rival, clients[mode], events[mode])
+                if pair > 0:  # the first is the warm-up
+                    mine.add(seen["rate"], cpu, seen["events"])
+                    theirs.add(other["rate"], other_cpu, other["events"])
+    return lanes
+
+
+def rows_of(kind, durable, lanes):
+    name, rows = rivals.variant_name(kind, durable), []
+    judged = not durable and kind in (rivals.JetStream, rivals.Kafka)
+    floor = 1 if judged and kind is rivals.JetStream else None
+    for mode, (mine, theirs) in lanes.items():
+        rows.append(Row("P4", f"publish → deliver → ack, {MODES[mode][0]}", "/s", mine.rates, name, theirs.rates,
+                        floor=floor, target=2 if judged else None, judged="ratio",
+                        cpu_us=statistics.median(mine.cpu_us), peer_cpu_us=statistics.median(theirs.cpu_us)))
+    for mode, (mine, theirs) in lanes.items():
+        rows.append(Row("P5", f"server CPU of that cycle, {MODES[mode][0]}", "µs", mine.cpu_us, name, theirs.cpu_us,
+                        floor=floor, target=0.5 if floor else None, judged="ratio", smaller_is_better=True))
+    return rows
+
+
+def p4_p5(options):
+    """All rivals, or those that --peers names; one that cannot be had fails, and the others go on."""
+    rows, failed = [], []
+    for name in options.peers:
+        kind, variants = rivals.ALL[name]
+        modes = ("single", "messages", "batches") if kind is rivals.JetStream else ("single", "batches")
+        for durable in variants:
+            try:
+                rows += rows_of(kind, durable, pairs_of(options, kind, durable, modes))
+            except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
+                failed.append(f"{rivals.variant_name(kind, durable)}: {error}")
+                print(f"P4: {failed[-1]}", flush=True)
+    if failed:
+        # Kept apart from the rows that could be measured: those are worth having.
+        options.failures += [f"P4, P5: {text}" for text in failed]
+    rows.sort(key=lambda row: row.row)
+    return rows
+
+
+def p6(options):
+    """End to end at a fixed rate: from the moment an event was meant to be sent until its delivery is read."""
+    rows = []
+    with directories("p6", "p6nats") as (home, nats_home), contextlib.ExitStack() as stack:
+        server = peers.server(home)
+        stack.callback(server.close)
+        topic_for_cycles(server)
+        nats = rivals.JetStream(nats_home, False)
+        stack.callback(nats.close)
+        client = nats.client("latency", 1, 1)
+        for rate in (5_000, 20_000):
+            events = rate * 2 if not options.quick else rate // 5
+            mine, theirs, cpu = {}, {}, ([], [])
+            for pair in range(options.pairs + 1):
+                ours = our_round(server, "messages", events, rate=rate)
+                other = rival_round(nats, client, events, rate)
+                if pair == 0:
+                    continue
+                for what in ("e2e_p50_us", "e2e_p99_us", "e2e_p999_us"):
+                    mine.setdefault(what, []).append(ours[0][what])
+                    theirs.setdefault(what, []).append(other[0][what])
+                cpu[0].append(ours[1] * 1e6 / events)
+                cpu[1].append(other[1] * 1e6 / events)
+            for what, words in (("e2e_p50_us", "p50"), ("e2e_p99_us", "p99"), ("e2e_p999_us", "p99.9")):
+                limits = {"floor": 1, "target": 0.5} if what != "e2e_p50_us" else {}
+                rows.append(Row("P6", f"end to end at {rate:,}/s, open loop, {words}", "µs", mine[what], "JetStream lazy",
+                                theirs[what], judged="ratio", smaller_is_better=True, cpu_us=statistics.median(cpu[0]),
+                                peer_cpu_us=statistics.median(cpu[1]), **limits))
+    return rows
