@@ -35,6 +35,9 @@ HeaderScan::Found HeaderScan::look(std::string_view bytes) {
     if (newline == line_start_ + 1) {
       return Found::kEnd;
     }
+    if (first_line_ > 0 && (bytes[line_start_] == ' ' || bytes[line_start_] == '\t')) {
+      return Found::kFolded;
+    }
     line_start_ = at_;
     if (first_line_ == 0) {
       first_line_ = at_;

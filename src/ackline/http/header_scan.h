@@ -15,7 +15,8 @@ namespace ackline::http {
 
 class HeaderScan {
  public:
-  enum class Found : unsigned char { kMore, kEnd, kBareLf };
+  // kFolded: a line that goes on with the one before, which readers understand differently.
+  enum class Found : unsigned char { kMore, kEnd, kBareLf, kFolded };
   // `bytes` is all of the header so far, which begins with what the last call was given. kEnd: its
   // first `size()` bytes are the header with its empty line.
   Found look(std::string_view bytes);

@@ -35,7 +35,6 @@ class Sink final : public beast::http::basic_parser<true> {
   }
   Request request;
   std::optional<Error> refusal;
-  BeastText input;  // what `put` was given: a value outside of it was folded over lines
 
   [[nodiscard]] bool expects_continue() const { return rules_.expects_continue(); }
 
@@ -73,10 +72,7 @@ class Sink final : public beast::http::basic_parser<true> {
     if (in_trailer_) {  // nothing that comes after the body may speak for the request
       return;
     }
-    const bool folded =
-        !value.empty() &&
-        (value.data() < input.data() || value.data() + value.size() > input.data() + input.size());
-    if (refuse(ec, rules_.field(kind(field), text(value), folded, request))) {
+    if (refuse(ec, rules_.field(kind(field), text(value), request))) {
       return;
     }
     request.headers.add(text(name), text(value));
@@ -206,7 +202,6 @@ void RequestParser::Impl::fail_from(const error_code& ec) {
 
 bool RequestParser::Impl::put_header(std::string_view header) {
   sink.emplace(limits);
-  sink->input = {header.data(), header.size()};
   error_code ec;
   const std::size_t used = sink->put(boost::asio::const_buffer(header.data(), header.size()), ec);
   if (ec && ec != beast::http::error::need_more) {
@@ -217,7 +212,6 @@ bool RequestParser::Impl::put_header(std::string_view header) {
     fail_with(ErrorCode::kBadRequest, "a header field is malformed", "Send well-formed HTTP/1.1.");
     return false;
   }
-  sink->input = {};
   state = sink->is_done() ? State::kDone : State::kBody;
   return true;
 }
@@ -251,6 +245,11 @@ std::size_t RequestParser::Impl::feed_header(std::string_view bytes) {
     return 0;
   }
   if (found == HeaderScan::Found::kMore) {
+  if (found == HeaderScan::Found::kFolded) {
+    fail_with(ErrorCode::kBadRequest, "a header field is folded over two lines",
+              "Send each field on one line.");
+    return 0;
+  }
     if (kept == 0) {
       partial.assign(bytes);
     }

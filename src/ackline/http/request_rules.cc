@@ -22,12 +22,8 @@ bool is_decimal(std::string_view text) {
 
 }  // namespace
 
-std::optional<Error> RequestRules::field(Field field, std::string_view value, bool folded,
+std::optional<Error> RequestRules::field(Field field, std::string_view value,
                                          const Request& request) {
-  if (folded) {
-    return refusal(ErrorCode::kBadRequest, "a header field is folded over two lines",
-                   "Send each field on one line.");
-  }
   if (request.headers.size() >= limits_.header_fields) {
     return refusal(ErrorCode::kHeadersTooLarge,
                    fmt::format("the request has more than {} header fields", limits_.header_fields),

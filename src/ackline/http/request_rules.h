@@ -18,8 +18,8 @@ class RequestRules {
   enum class Field : std::uint8_t { kOther, kContentLength, kTransferEncoding, kHost, kExpect };
   // `limits` outlives it.
   explicit RequestRules(const Limits& limits) : limits_(limits) {}
-  // Before the field is added to `request`. `folded`: it came over two lines.
-  [[nodiscard]] std::optional<Error> field(Field field, std::string_view value, bool folded,
+  // Before the field is added to `request`.
+  [[nodiscard]] std::optional<Error> field(Field field, std::string_view value,
                                            const Request& request);
   // `length` is Content-Length.
   [[nodiscard]] std::optional<Error> header_end(const Request& request,

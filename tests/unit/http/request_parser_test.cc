@@ -172,6 +172,10 @@ TEST(RequestParser, RefusesWhatSmugglesRequests) {
   expect_refused(post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"));
   expect_refused("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   expect_refused(post("X-A: b\r\n folded\r\n"));
+  expect_refused(post("X-A: b\r\n\tfolded\r\n"));
+  // Folded where its value begins: found by the line, not by what the parser makes of it.
+  expect_refused(post("Transfer-Encoding:\r\n chunked\r\n"));
+  expect_refused(post("Content-Length:\r\n 4\r\n"));
   expect_refused(post("X-A : b\r\n"));
   expect_refused(post(" X-A: b\r\n"));
   expect_refused(post("Host: second\r\n"));
