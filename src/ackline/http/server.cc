@@ -191,7 +191,8 @@ class LoopServer final : public Server {
         {.host = options_.host,
          .port = options_.port,
          .port_key = options_.port_key,
-         .max_connections = options_.max_connections},
+         .max_connections = options_.max_connections,
+         .spare_divisor = options_.spare_divisor},
         [this](std::size_t index, Socket socket) { accept(homes_[index], std::move(socket)); });
     if (!listener) {
       return fail(listener);

@@ -28,6 +28,7 @@ struct ServerOptions {
   ListenerKind listener = ListenerKind::kTraffic;
   Limits limits = {};
   std::size_t max_connections = 65'536;
+  std::size_t spare_divisor = 1;  // io::net::ListenOptions
 };
 
 class Server {

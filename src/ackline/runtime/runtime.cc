@@ -182,6 +182,8 @@ Result<std::unique_ptr<http::Server>> Runtime::Impl::serve(
   server.max_connections = static_cast<std::size_t>(config.integer("limits.connections"));
   std::vector<io::net::EventLoop*> loops;
   std::vector<http::RequestHandler*> plain;
+  // Who looks after a flooded server still reaches it.
+  server.spare_divisor = kind == http::ListenerKind::kAdmin ? 2 : 1;
   for (std::uint32_t i = 0; i < loops_.size(); ++i) {
     api::RouterOptions options;
     options.listener = kind;

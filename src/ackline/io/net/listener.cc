@@ -4,16 +4,20 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <utility>
 
+#include "ackline/base/logging.h"
 #include "ackline/io/net/address.h"
 
 namespace ackline::io::net {
@@ -56,6 +60,16 @@ Result<Socket> listening_socket(Address& address, const ListenOptions& options) 
   return socket;
 }
 
+// The first descriptor that is a file's: the system gives out the lowest that is free, so a number
+// says how many are in use.
+int connections_end(const ListenOptions& options) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT_MAX;
+  const auto all = static_cast<std::size_t>(limit.rlim_cur);
+  const std::size_t spare = std::min(options.spare_descriptors, all / 4) / options.spare_divisor;
+  return static_cast<int>(std::min<std::size_t>(all - spare, INT_MAX));
+}
+
 Socket reserve_descriptor() {
   return Socket(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
@@ -68,6 +82,7 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
         options(std::move(o)),
         on_accept(std::move(a)),
         address(where),
+        fd_end(connections_end(options)),
         reserve(reserve_descriptor()),
         descriptor(loops.front()->context()) {}
 
@@ -116,8 +131,17 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
 
   void take(Socket socket, const Address& peer) {
     if (live->load() >= options.max_connections) {
-      ++refused;
+      refuse("limits.connections");
       return;
+    }
+    if (socket.fd() >= fd_end) {
+      refuse("open files");
+      return;
+    }
+    // Not at each one that finds the place of another: a flood would fill the log.
+    if (refusing && live->load() <= crowd - crowd / 8) {
+      refusing = false;
+      log_info("connections are taken again", {{"listener", address.text()}});
     }
     const int on = 1;
     (void)::setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -135,6 +159,15 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
         });
   }
 
+  void refuse(std::string_view limit) {
+    ++refused;
+    if (!std::exchange(refusing, true)) {
+      crowd = live->load();
+      log_warn("connections are refused until others end",
+               {{"listener", address.text()}, {"limit", limit}, {"open", live->load()}});
+    }
+  }
+
   // No descriptor is left: the one in reserve lets us take a connection and hang up, which its peer
   // sees at once; left in the queue it would wait and wake us for ever.
   Refusal refuse_one() {
@@ -142,7 +175,7 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
     Socket refusal(::accept4(descriptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
     const bool nobody = !refusal.valid() && (errno == EAGAIN || errno == EWOULDBLOCK);
     const bool accepted = refusal.valid();
-    refused += accepted ? 1 : 0;
+    if (accepted) refuse("open files");
     refusal.close();
     reserve = reserve_descriptor();
     if (!reserve.valid() || (!accepted && !nobody)) {
@@ -170,10 +203,13 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
   const ListenOptions options;
   const OnAccept on_accept;
   const Address address;
+  const int fd_end;
   Socket reserve;
   boost::asio::posix::stream_descriptor descriptor;  // first loop only
   std::shared_ptr<std::atomic<std::size_t>> live = std::make_shared<std::atomic<std::size_t>>(0);
   std::size_t next = 0;
+  bool refusing = false;  // this and the next on the first loop only
+  std::size_t crowd = 0;  // connections open when that began
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<bool> closed = false;
 };

@@ -1,8 +1,10 @@
 // A TCP listener that spreads its connections over event loops in turn.
 //
 // It accepts on the first loop and hands each socket to `on_accept` on the thread of the loop it
-// will live on. When descriptors run out, new connections are accepted and closed at once with one
-// kept in reserve, so that peers see a refusal, the old connections live, and nothing spins.
+// will live on. Connections leave the last descriptors of the process to files, so that a flood of
+// peers takes nothing from the log. One too many is accepted and closed at once, with a descriptor
+// kept in reserve when there is no other, so that peers see a refusal, the old connections live,
+// and nothing spins. The log tells when that begins and ends.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +26,10 @@ struct ListenOptions {
   std::string port_key = "port";   // the configuration key that the remedy names
   int backlog = 4096;
   std::size_t max_connections = 65'536;
+  // Of the process's descriptors so many are not for connections, a quarter of them at most; and
+  // what part of these this listener leaves: one by which help comes goes on when others refuse.
+  std::size_t spare_descriptors = 512;
+  std::size_t spare_divisor = 1;
 };
 
 class Listener {
