@@ -25,7 +25,7 @@ std::string backoff_json(const std::vector<std::int64_t>& backoff_ms) {
 Result<void> below(std::uint64_t count, std::uint64_t limit, std::string_view what,
                    std::string_view key) {
   if (count < limit) return {};
-  return fail(ErrorCode::kTooLarge,
+  return fail(ErrorCode::kRateLimited,
               fmt::format("there are {} {} already; the limit is {}", count, what, limit),
               fmt::format("Delete some, or raise {}.", key));
 }

@@ -196,7 +196,7 @@ TEST_F(Plans, LimitsAreSaid) {
   auto out = std::make_shared<TopicPtr>();
   const auto refused = run(plan_topic(options, request_for("b"), true, out));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(refused.error().code, ErrorCode::kRateLimited);
   EXPECT_NE(refused.error().remedy.find("limits.topics"), std::string::npos);
 }
 
