@@ -159,7 +159,7 @@ constexpr ConfigKey kKeys[] = {
     {.name = "retention.groups", .type = kEnum, .default_value = "hold",
      .help = "hold: keep what a group has not passed; drop: do not.", .allowed = kRetentionGroups},
     {.name = "retention.holdBytes", .type = kSize, .default_value = "none",
-     .help = "Most bytes of a topic kept for groups that are behind.",
+     .help = "Most bytes of a partition kept for groups that are behind.",
      .min = kMiB, .optional = true},
 
     // Delivery. Most are defaults for groups: subscribe may set its own.

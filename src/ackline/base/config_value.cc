@@ -117,6 +117,11 @@ Result<ConfigValue> parse_config_value(const ConfigKey& key, std::string_view ra
       value.boolean = text == "true";
       return value;
     case ConfigType::kEnum:
+      // A choice that is left blank, as templates and environments do, is the default.
+      if (text.empty()) {
+        value.text = key.default_value;
+        return value;
+      }
       if (std::ranges::find(key.allowed, text) == key.allowed.end()) return bad_value(key, text);
       value.text = text;
       return value;

@@ -3,11 +3,15 @@
 #include <boost/json.hpp>
 
 #include "ackline/base/json_text.h"
+#include "ackline/event/json_scan.h"
 
 namespace ackline::cli {
 namespace {
 
 namespace json = boost::json;
+
+// Data may be as deep as the server takes it; events stand in the objects and lists of answers.
+constexpr std::size_t kDepthMax = event::kMaxJsonDepth + 32;
 
 const json::value* as_value(const void* value) {
   return static_cast<const json::value*>(value);
@@ -18,7 +22,7 @@ const json::value* as_value(const void* value) {
 Result<Json> Json::parse(std::string_view text) {
   boost::system::error_code error;
   json::parse_options options;
-  options.max_depth = 256;
+  options.max_depth = kDepthMax;
   auto document = std::make_shared<json::value>(
       json::parse(json::string_view(text.data(), text.size()), error, {}, options));
   if (error) {

@@ -26,12 +26,16 @@ class EventMaker {
     const std::string format = args_.text("format");
     if (format != "text") {
       const auto json = Json::parse(line);
-      if (json && json->is_object() && !(*json)["specversion"].is_null()) return std::string(line);
+      if (json && is_event(*json)) return std::string(line);
       if (json) return made(line, "application/json");
       if (format == "json") return fail(json);
     }
     if (!is_utf8(line)) return fail(ErrorCode::kBadUtf8, "a line is not UTF-8");
     return made(quoted(line), "text/plain");
+  }
+  // Whole events have an id of their own.
+  static bool is_event(const Json& json) {
+    return json.is_object() && !json["specversion"].is_null();
   }
   std::string sample() { return made(fmt::format("{{\"n\":{}}}", made_), "application/json"); }
 
@@ -178,21 +182,40 @@ Result<ExitCode> publish_stream(Context& context, std::istream& in) {
     }
   }
   if (auto done = publisher.flush(); !done) return fail(done);
+  if (in.bad()) {
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("the input could not be read on after {} events", publisher.events()));
+  }
+  return publisher.end();
+}
+
+// The value as often as asked for, each time as an event of its own.
+Result<ExitCode> publish_value(Context& context) {
+  const std::string value = context.args.text("value");
+  const std::int64_t count = context.args.has("count") ? context.args.integer("count") : 1;
+  if (count > 1 && context.args.text("format") != "text") {
+    if (const auto json = Json::parse(value); json && EventMaker::is_event(*json)) {
+      return usage(context, "--value is a whole event: with --count its id would be repeated");
+    }
+  }
+  EventMaker maker(context.args);
+  Publisher publisher(context);
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto event = maker.from_line(value);
+    if (!event) return fail(event);
+    if (auto done = publisher.add(*event); !done) return fail(done);
+  }
+  if (auto done = publisher.flush(); !done) return fail(done);
   return publisher.end();
 }
 
 Result<ExitCode> publish(Context& context) {
   const Args& args = context.args;
-  if (args.has("value")) {
-    EventMaker maker(args);
-    Publisher publisher(context);
-    auto event = maker.from_line(args.text("value"));
-    if (!event) return fail(event);
-    if (auto done = publisher.add(*event); !done) return fail(done);
-    if (auto done = publisher.flush(); !done) return fail(done);
-    return publisher.end();
-  }
   const std::string file = args.text("file");
+  if (args.has("value")) {
+    if (!file.empty()) return usage(context, "give a file or --value, not both");
+    return publish_value(context);
+  }
   if (file.empty()) {
     if (args.has("count")) return publish_samples(context, args.integer("count"));
     return usage(context, "name a file or -, or give --value or --count");
@@ -206,6 +229,9 @@ Result<ExitCode> publish(Context& context) {
     return fail(ErrorCode::kNotFound, fmt::format("{} cannot be opened", file),
                 "Name a file that is there, or - for stdin.");
   }
+  in.peek();
+  if (in.bad()) return usage(context, fmt::format("{} is no file that can be read", file));
+  in.clear();
   return publish_stream(context, in);
 }
 
@@ -219,10 +245,10 @@ std::vector<CommandSpec> publish_commands() {
                        "  tail -f app.log | ackline publish logs - --type app.line",
            .options = {{.names = "topic", .help = "Name of the topic", .required = true},
                        {.names = "file", .help = "Lines to publish; - is stdin"},
-                       {.names = "--value", .help = "One event with this data"},
+                       {.names = "--value", .help = "An event with this data"},
                        {.names = "--count",
                         .kind = OptionKind::kInteger,
-                        .help = "So many sample events, or at most so many lines",
+                        .help = "So many sample events or of --value; most lines",
                         .min = 1},
                        {.names = "--key", .help = "partitionkey of the events made here"},
                        {.names = "--partition,-p",

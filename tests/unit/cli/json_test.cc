@@ -21,6 +21,15 @@ TEST(Json, PathsOverMissingMembersAreNull) {
   EXPECT_FALSE(Json::parse("{"));
 }
 
+TEST(Json, ReadsWhatTheServerTakesHoweverDeep) {
+  // As in a page of events: the data of one, as deep as an event may be.
+  const std::string deep = R"({"items":[{"event":{"data":)" + std::string(510, '[') +
+                           std::string(510, ']') + R"(}}],"next":null})";
+  ASSERT_TRUE(Json::parse(deep));
+  EXPECT_EQ(Json::parse(deep)->dump(), deep);
+  EXPECT_FALSE(Json::parse(std::string(100'000, '[') + std::string(100'000, ']')));
+}
+
 TEST(Json, AViewKeepsItsDocument) {
   Json inner;
   {
