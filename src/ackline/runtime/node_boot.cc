@@ -70,71 +70,19 @@ Result<void> Node::recover() {
   if (!clean) return fail(clean);
   was_clean_ = clean->has_value();
   // From here on a stop without the mark is an unclean one.
-// Where deliveries were kept when the data directory was used last.
-Result<void> Node::look_for_rows() {
-  auto where = get_text(deps_.meta, kDeliveriesKey);
-  if (!where) return fail(where);
-  rows_before_ = where->has_value();
-  if (rows_before_ && **where != kRows) {
-    return fail(
-        ErrorCode::kUnsupported,
-        fmt::format("deliveries are in a store '{}' that this build does not know", **where),
-        "Use the newer version of Ackline that wrote it.", "delivery.store");
-  }
-  if ((rows_before_ || options_.shard.delivery_rows) && deps_.deliveries == nullptr) {
-    return fail(ErrorCode::kCorrupt,
-                "deliveries were kept in the delivery store, and it is not there any more",
-                "Restore the data directory from a backup.", "delivery.store");
-  }
-  return {};
-}
-
-// The journal of an old shard is in the rows through here.
-Result<Lsn> Node::rows_contain(std::uint32_t old_count, std::uint32_t index) {
-  auto row = state::read_delivery_shard(*deps_.deliveries, old_count, ShardIndex(index));
-  if (!row) return fail(row);
-  if (*row) return (*row)->journal;
-  return fail(ErrorCode::kCorrupt,
-              fmt::format("the delivery store knows nothing of shard {} of {}", index, old_count),
-              "It is not the one that this data directory was used with: restore both from one "
-              "backup.",
-              "delivery.store");
-}
-
-// From here on deliveries are where the configuration wants them.
-Result<void> Node::start_rows() {
-  const bool rows = options_.shard.delivery_rows;
-  if (rows && !rows_before_) {
-    if (auto done = state::clear_deliveries(*deps_.deliveries); !done) return done;
-  }
-  for (auto& unit : units_) {
-    if (auto done = unit->shard->start_rows(was_clean_); !done) return done;
-  }
-  if (rows == rows_before_) return {};
-  if (!rows) {
-    if (auto done = deps_.meta.remove(kDeliveriesKey); !done) return fail(done);
-  } else {
-    if (auto done = deps_.meta.put(kDeliveriesKey, kRows); !done) return fail(done);
-    for (auto& unit : units_) unit->shard->rows_are_kept();
-  }
-  log_info("deliveries are kept in another place from now on",
-           {{"store", rows ? kRows : "journal"}});
-  return {};
-}
-
   if (was_clean_) {
     if (auto done = deps_.meta.remove(kCleanKey); !done) return fail(done);
   }
   auto layout = get_text(deps_.meta, kShardsKey);
   if (!layout) return fail(layout);
+  // Nobody stopped a data directory that is new.
+  was_clean_ = was_clean_ || !layout->has_value();
   std::uint32_t old_count = shard_count();
   if (*layout) {
     old_count = static_cast<std::uint32_t>(std::strtoul((*layout)->c_str(), nullptr, 10));
     if (old_count == 0 || old_count > 4096) {
       return fail(ErrorCode::kCorrupt, "the number of shards in meta cannot be read",
                   "Restore the data directory from a backup.", std::string(kShardsKey));
-  // Nobody stopped a data directory that is new.
-  was_clean_ = was_clean_ || !layout->has_value();
     }
   } else if (auto done = deps_.meta.put(kShardsKey, std::to_string(old_count)); !done) {
     return fail(done);
