@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <iterator>
 
 #include "ackline/base/json_text.h"
 #include "ackline/base/time_text.h"
@@ -90,14 +89,12 @@ std::string& JsonWriter::buffer_for_value() {
   return out_;
 }
 JsonWriter& JsonWriter::integer(std::int64_t number) {
-  separate();
-  fmt::format_to(std::back_inserter(out_), "{}", number);
-  return *this;
+  const fmt::format_int text(number);
+  return raw({text.data(), text.size()});
 }
 JsonWriter& JsonWriter::natural(std::uint64_t number) {
-  separate();
-  fmt::format_to(std::back_inserter(out_), "{}", number);
-  return *this;
+  const fmt::format_int text(number);
+  return raw({text.data(), text.size()});
 }
 
 }  // namespace ackline::api

@@ -1,11 +1,13 @@
 // What makes a value a CloudEvent: the specification's rules, one function a type.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/time_text.h"
 #include "ackline/base/utf8.h"
 #include "ackline/event/cloud_event.h"
@@ -17,9 +19,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRequired = {"id", "source", "type"};
 constexpr std::size_t kMaxShown = 64;
-constexpr std::string_view kPrintable =
-    " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
-    "abcdefghijklmnopqrstuvwxyz{|}~";
 
 // `text` short enough for a sentence, and cut between characters.
 std::string shown(std::string_view text) {
@@ -80,13 +79,27 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-constexpr std::array<bool, 256> kNeverInUri = [] {
-  std::array<bool, 256> never{};
-  for (const char c : std::string_view(" \"<>\\^`{|}")) {
-    never[static_cast<unsigned char>(c)] = true;
+using CharacterSet = std::array<bool, 256>;
+
+constexpr CharacterSet set_of(std::string_view characters, bool letters_and_digits) {
+  CharacterSet set{};
+  for (const char c : characters) {
+    set[static_cast<unsigned char>(c)] = true;
   }
-  return never;
-}();
+  for (unsigned c = 0; letters_and_digits && c < 128; ++c) {
+    const unsigned lower = c | 0x20U;
+    set[c] = set[c] || (c >= '0' && c <= '9') || (c >= 'A' && lower >= 'a' && lower <= 'z');
+  }
+  return set;
+}
+
+constexpr CharacterSet kNeverInUri = set_of(" \"<>\\^`{|}", false);
+constexpr CharacterSet kInToken = set_of("!#$%&'*+-.^_`|~", true);
+constexpr CharacterSet kInName = set_of("abcdefghijklmnopqrstuvwxyz0123456789", false);
+
+bool all_in(const CharacterSet& set, std::string_view text) {
+  return std::ranges::all_of(text, [&](char c) { return set[static_cast<unsigned char>(c)]; });
+}
 
 // The first character that RFC 3986 has no place for; letters beyond ASCII pass (RFC 3987).
 std::optional<std::size_t> bad_uri_character(std::string_view text) {
@@ -180,25 +193,17 @@ Result<void> check_typed_value(const AttributeView& attribute) {
 }
 
 bool is_token(std::string_view text) {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!plain && kMarks.find(c) == std::string_view::npos) {
-      return false;
-    }
-  }
-  return !text.empty();
+  return !text.empty() && all_in(kInToken, text);
 }
 
 // With or without parameters; these only so far that they can stand in a header as they are.
 bool is_media_type(std::string_view text) {
-  const bool printable = text.find_first_not_of(kPrintable) == std::string_view::npos;
   std::string_view essence = text.substr(0, text.find(';'));
   while (essence.ends_with(' ')) {
     essence.remove_suffix(1);
   }
   const std::size_t slash = essence.find('/');
-  return printable && !text.ends_with(' ') && slash != std::string_view::npos &&
+  return is_printable_ascii(text) && !text.ends_with(' ') && slash != std::string_view::npos &&
          is_token(essence.substr(0, slash)) && is_token(essence.substr(slash + 1));
 }
 
@@ -290,13 +295,11 @@ Result<void> check_attribute_name(std::string_view name) {
   if (name.empty()) {
     return bad(name, "an attribute has an empty name", std::string(kRemedy));
   }
-  for (const char c : name) {
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) {
-      return bad(
-          name,
-          fmt::format("attribute name \"{}\" has characters other than a-z and 0-9", shown(name)),
-          std::string(kRemedy));
-    }
+  if (!all_in(kInName, name)) {
+    return bad(
+        name,
+        fmt::format("attribute name \"{}\" has characters other than a-z and 0-9", shown(name)),
+        std::string(kRemedy));
   }
   if (name.size() > kMaxAttributeName) {
     return bad(name, fmt::format("attribute name {} has {} characters", shown(name), name.size()),
@@ -312,7 +315,7 @@ Result<void> check_attribute(AttributeView attribute) {
   if (auto name = check_attribute_name(attribute.name); !name) {
     return name;
   }
-  if (attribute.type != AttributeType::kBinary) {
+  if (attribute.type != AttributeType::kBinary && !is_printable_ascii(attribute.value)) {
     if (!is_utf8(attribute.value)) {
       return fail(ErrorCode::kBadUtf8, fmt::format("{} is not UTF-8", attribute.name),
                   "Send it in UTF-8.", std::string(attribute.name));

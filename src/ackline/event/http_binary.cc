@@ -5,20 +5,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/utf8.h"
 
 namespace ackline::event {
 namespace {
 
 constexpr std::string_view kPrefix = "ce-";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') {
@@ -28,14 +21,6 @@ int hex_value(char c) {
     return c - 'a' + 10;
   }
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 // Takes the quotes and backslashes of a quoted string off, as the binding asks of receivers.
@@ -54,7 +39,10 @@ std::string unquoted(std::string_view value) {
   return out;
 }
 
-std::optional<std::string> percent_decoded(std::string_view text) {
+std::optional<std::string> percent_decoded(std::string text) {
+  if (text.find('%') == std::string::npos) {
+    return text;
+  }
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -102,22 +90,22 @@ struct Reader {
   }
 
   Result<void> take(const HeaderField& field) {
-    const std::string header = lower(field.name);
-    if (header == "content-type") {
+    if (same_ignoring_case(field.name, "content-type")) {
       if (content_type) {
-        return duplicate(header);
+        return duplicate("content-type");
       }
-      content_type = trimmed(field.value);
+      content_type = trim_blanks(field.value);
       return {};
     }
-    if (!header.starts_with(kPrefix)) {
+    if (!starts_ignoring_case(field.name, kPrefix)) {
       return {};
     }
+    const std::string header = ascii_lower(field.name);
     const std::string_view name = std::string_view(header).substr(kPrefix.size());
     if (auto fits = check_attribute_name(name); !fits) {
       return fits;
     }
-    auto value = percent_decoded(unquoted(trimmed(field.value)));
+    auto value = percent_decoded(unquoted(trim_blanks(field.value)));
     if (!value) {
       return fail(ErrorCode::kBadAttribute,
                   fmt::format("{} has a % without two hex digits after it", header),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/base64.h"
 #include "ackline/event/json_scan.h"
 
@@ -255,23 +256,17 @@ Result<std::vector<Result<CloudEvent>>> parse_batch(std::string_view json,
 
 Result<ContentMode> content_mode(std::string_view content_type, bool has_specversion,
                                  std::string_view body) {
-  std::string type(content_type.substr(0, content_type.find(';')));
-  std::ranges::transform(type, type.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  while (type.ends_with(' ') || type.ends_with('\t')) {
-    type.pop_back();
-  }
-  if (type == "application/cloudevents+json") {
+  const std::string_view type = trim_blanks(content_type.substr(0, content_type.find(';')));
+  if (same_ignoring_case(type, "application/cloudevents+json")) {
     return ContentMode::kStructured;
   }
-  if (type == "application/cloudevents-batch+json") {
+  if (same_ignoring_case(type, "application/cloudevents-batch+json")) {
     return ContentMode::kBatch;
   }
-  if (has_specversion && !type.starts_with("application/cloudevents")) {
+  if (has_specversion && !starts_ignoring_case(type, "application/cloudevents")) {
     return ContentMode::kBinary;
   }
-  if (type == "application/json") {
+  if (same_ignoring_case(type, "application/json")) {
     const std::size_t first = body.find_first_not_of(" \t\r\n");
     const bool array = first != std::string_view::npos && body[first] == '[';
     return array ? ContentMode::kBatch : ContentMode::kStructured;

@@ -5,16 +5,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "ackline/base/ascii.h"
+
 namespace ackline::http {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return out;
-}
 
 bool all_digits(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -35,37 +29,43 @@ std::optional<std::string> host_name(std::string_view text, bool bare_ipv6) {
     if (!rest.empty() && (rest.front() != ':' || !all_digits(rest.substr(1)))) {
       return std::nullopt;
     }
-    return lower(text.substr(0, close + 1));
+    return ascii_lower(text.substr(0, close + 1));
   }
   const std::size_t colon = text.find(':');
   if (colon != std::string_view::npos && text.find(':', colon + 1) != std::string_view::npos) {
-    return bare_ipv6 ? std::optional("[" + lower(text) + "]") : std::nullopt;
+    return bare_ipv6 ? std::optional("[" + ascii_lower(text) + "]") : std::nullopt;
   }
   if (colon == 0 || (colon != std::string_view::npos && !all_digits(text.substr(colon + 1)))) {
     return std::nullopt;
   }
-  return lower(text.substr(0, colon));
+  return ascii_lower(text.substr(0, colon));
 }
 
 bool contains(const std::vector<std::string>& list, std::string_view wanted) {
   return std::find(list.begin(), list.end(), wanted) != list.end();
 }
 
-bool origin_allowed(std::string_view origin, const AllowedHosts& allowed) {
-  const std::string whole = lower(origin);
-  if (contains(allowed.origins, whole)) {
+// `host` is a name of this listener. A page of the same name at another port is another's page.
+bool origin_allowed(std::string_view origin, std::string_view host, const AllowedHosts& allowed) {
+  const std::string whole = ascii_lower(origin);
+  return contains(allowed.origins, whole) || whole == "http://" + ascii_lower(host) ||
+         whole == "https://" + ascii_lower(host);
+}
+
+// Browsers say where a request comes from also where they send no Origin: an image of another site
+// could otherwise poll, which takes deliveries. A link to a page is no harm.
+bool site_allowed(const Request& request) {
+  const auto site = request.header("sec-fetch-site");
+  if (!site || *site == "same-origin" || *site == "none") {
     return true;
   }
-  std::string_view rest = whole;
-  if (rest.starts_with("http://")) {
-    rest.remove_prefix(7);
-  } else if (rest.starts_with("https://")) {
-    rest.remove_prefix(8);
-  } else {
-    return false;
-  }
-  const auto name = host_name(rest, false);
-  return name && contains(allowed.names, *name);
+  return request.method == "GET" && request.header("sec-fetch-mode") == "navigate" &&
+         request.header("sec-fetch-dest") == "document" && !request.path.starts_with("/events/");
+}
+
+std::unexpected<Error> refuse_page(std::string_view what) {
+  return fail(ErrorCode::kForbidden, fmt::format("{} may not call this server", what),
+              "Open the page from this server.");
 }
 
 std::unexpected<Error> refuse_host(std::string detail) {
@@ -108,12 +108,12 @@ Result<void> check_host_and_origin(const Request& request, const AllowedHosts& a
   }
   for (std::size_t i = 0; i < request.headers.size(); ++i) {
     if (same_ignoring_case(request.headers.name(i), "origin") &&
-        !origin_allowed(request.headers.value(i), allowed)) {
-      return fail(
-          ErrorCode::kForbidden,
-          fmt::format("pages of Origin \"{}\" may not call this server", request.headers.value(i)),
-          "Open the page from this server, or add its origin to the allowed ones.");
+        !origin_allowed(request.headers.value(i), *host, allowed)) {
+      return refuse_page(fmt::format("pages of Origin \"{}\"", request.headers.value(i)));
     }
+  }
+  if (!site_allowed(request)) {
+    return refuse_page("pages of other sites");
   }
   return {};
 }

@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "ackline/base/ascii.h"
+
 namespace ackline::http {
 namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') {
     return c - '0';
   }
-  const char l = lower(c);
+  const char l = ascii_lower(c);
   return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
 }
 
@@ -24,6 +22,7 @@ struct Phrase {
 };
 
 constexpr std::array kPhrases = {
+    // in order
     Phrase{100, "Continue"},
     Phrase{101, "Switching Protocols"},
     Phrase{200, "OK"},
@@ -101,12 +100,6 @@ Result<std::string> take_authority(std::string_view& target) {
 
 }  // namespace
 
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return x == y || lower(x) == lower(y);
-         });
-}
-
 Headers::Headers(std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
   for (const auto& [name, value] : fields) {
     add(name, value);
@@ -117,8 +110,10 @@ void Headers::add(std::string_view name, std::string_view value) {
   fields_.push_back({static_cast<std::uint32_t>(text_.size()),
                      static_cast<std::uint32_t>(name.size()),
                      static_cast<std::uint32_t>(value.size())});
-  text_.append(name);
-  text_.append(value);
+  const std::size_t at = text_.size();
+  text_.resize(at + name.size() + value.size());
+  name.copy(text_.data() + at, name.size());
+  value.copy(text_.data() + at + name.size(), value.size());
 }
 
 std::optional<std::string_view> Headers::find(std::string_view wanted) const {
@@ -176,17 +171,16 @@ Response json_response(int status, std::string body) {
 }
 
 std::string_view reason_phrase(int status) {
-  const auto* found = std::find_if(kPhrases.begin(), kPhrases.end(),
-                                   [&](const Phrase& phrase) { return phrase.status == status; });
-  return found == kPhrases.end() ? "Unknown" : found->text;
+  const auto* found = std::ranges::lower_bound(kPhrases, status, {}, &Phrase::status);
+  return found == kPhrases.end() || found->status != status ? "Unknown" : found->text;
 }
 
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
-  std::string out;
-  if (text.find_first_of(plus_is_space ? "%+" : "%") == std::string_view::npos) {
-    out = text;
-    return out;
+  if (text.find('%') == std::string_view::npos &&
+      (!plus_is_space || text.find('+') == std::string_view::npos)) {
+    return std::string(text);
   }
+  std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '+' && plus_is_space) {
@@ -220,7 +214,7 @@ std::string percent_encode(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
-    const char l = lower(c);
+    const char l = ascii_lower(c);
     if ((l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
         c == '~') {
       out.push_back(c);

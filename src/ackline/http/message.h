@@ -45,9 +45,6 @@ class Headers {
   std::vector<Field> fields_;
 };
 
-// True if the two are equal but for the case of ASCII letters.
-[[nodiscard]] bool same_ignoring_case(std::string_view a, std::string_view b);
-
 using QueryParameter = std::pair<std::string, std::string>;
 
 // Which listener a request came in by: the admin routes exist on one of them only.

@@ -6,6 +6,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <optional>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/check.h"
 #include "ackline/http/header_scan.h"
 #include "ackline/http/request_rules.h"
@@ -244,12 +245,12 @@ std::size_t RequestParser::Impl::feed_header(std::string_view bytes) {
     fail_with(ErrorCode::kBadRequest, "a line of the header ends without CR", "End lines by CRLF.");
     return 0;
   }
-  if (found == HeaderScan::Found::kMore) {
   if (found == HeaderScan::Found::kFolded) {
     fail_with(ErrorCode::kBadRequest, "a header field is folded over two lines",
               "Send each field on one line.");
     return 0;
   }
+  if (found == HeaderScan::Found::kMore) {
     if (kept == 0) {
       partial.assign(bytes);
     }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/utf8.h"
 
 namespace ackline::http {

@@ -12,29 +12,28 @@ constexpr std::size_t kIdleSlotsMax = 4;
 
 ResponseToken ResponseQueue::open(const Opening& opening) {
   slots_.emplace_back().opening = opening;
-  return first_token_ + slots_.size() - 1;
+  return first_token_ + size() - 1;
 }
 
 ResponseQueue::Slot* ResponseQueue::find(ResponseToken token, State state) {
-  if (token < first_token_ || token - first_token_ >= slots_.size()) {
+  if (!known(token)) {
     return nullptr;
   }
-  Slot& slot = slots_[token - first_token_];
+  Slot& slot = slots_[index(token)];
   return slot.state == state ? &slot : nullptr;
 }
 
 bool ResponseQueue::is_open(ResponseToken token) const {
-  return token >= first_token_ && token - first_token_ < slots_.size() &&
-         slots_[token - first_token_].state != State::kDone;
+  return known(token) && slots_[index(token)].state != State::kDone;
 }
 
 bool ResponseQueue::is_last(ResponseToken token) const {
-  return token + 1 == first_token_ + slots_.size();
+  return token + 1 == first_token_ + size();
 }
 
 // Where the slot's bytes go; `end` counts them.
 std::string& ResponseQueue::begin(Slot& slot) {
-  if (&slot == slots_.data()) {
+  if (is_first(slot)) {
     return output_;
   }
   queued_bytes_ -= slot.bytes.size();
@@ -42,7 +41,7 @@ std::string& ResponseQueue::begin(Slot& slot) {
 }
 
 void ResponseQueue::end(Slot& slot) {
-  if (&slot != slots_.data()) {
+  if (!is_first(slot)) {
     queued_bytes_ += slot.bytes.size();
   }
 }
@@ -113,7 +112,7 @@ bool ResponseQueue::on_gone(ResponseToken token, Task task) {
   if (!is_open(token)) {
     return false;
   }
-  slots_[token - first_token_].gone = std::move(task);
+  slots_[index(token)].gone = std::move(task);
   return true;
 }
 
@@ -126,30 +125,39 @@ void ResponseQueue::complete(Slot& slot) {
 
 // Moves complete answers out of the way and gives the output to the next one.
 void ResponseQueue::advance() {
-  std::size_t done = 0;
-  while (done < slots_.size() && slots_[done].state == State::kDone && !closing_) {
-    closing_ = slots_[done].opening.close;
-    ++done;
-    if (done < slots_.size() && !closing_) {
-      queued_bytes_ -= slots_[done].bytes.size();
-      output_.append(slots_[done].bytes);
-      slots_[done].bytes = {};
+  const std::size_t before = head_;
+  while (!empty() && slots_[head_].state == State::kDone && !closing_) {
+    closing_ = slots_[head_].opening.close;
+    ++head_;
+    if (!empty() && !closing_) {
+      queued_bytes_ -= slots_[head_].bytes.size();
+      output_.append(slots_[head_].bytes);
+      slots_[head_].bytes = {};
     }
   }
-  if (done == 0) {
+  if (head_ == before) {
     return;
   }
-  first_token_ += done;
-  slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(done));
-  if (slots_.empty() && slots_.capacity() > kIdleSlotsMax) {
-    slots_.shrink_to_fit();
-  }
+  first_token_ += head_ - before;
+  forget_done();
   if (closing_) {
     for (Slot& slot : slots_) {
       slot.state = State::kDone;
       slot.bytes = {};
     }
     queued_bytes_ = 0;
+  }
+}
+
+// Once they are half of all: so each slot is moved once at most, however long the queue is.
+void ResponseQueue::forget_done() {
+  if (head_ * 2 < slots_.size()) {
+    return;
+  }
+  slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(head_));
+  head_ = 0;
+  if (slots_.empty() && slots_.capacity() > kIdleSlotsMax) {
+    slots_.shrink_to_fit();
   }
 }
 
@@ -166,8 +174,9 @@ void ResponseQueue::run_gone_tasks() {
 }
 
 void ResponseQueue::clear() {
-  first_token_ += slots_.size();
+  first_token_ += size();
   slots_.clear();
+  head_ = 0;
   output_ = {};
   queued_bytes_ = 0;
 }

@@ -41,8 +41,8 @@ class ResponseQueue {
   [[nodiscard]] const std::string& output() const { return output_; }
   // `output()` and what waits in slots.
   [[nodiscard]] std::size_t bytes() const { return output_.size() + queued_bytes_; }
-  [[nodiscard]] std::size_t size() const { return slots_.size(); }
-  [[nodiscard]] bool empty() const { return slots_.empty(); }
+  [[nodiscard]] std::size_t size() const { return slots_.size() - head_; }
+  [[nodiscard]] bool empty() const { return size() == 0; }
   // An answer after which the connection ends is in the output; the ones behind it are void.
   [[nodiscard]] bool closing() const { return closing_; }
 
@@ -59,16 +59,25 @@ class ResponseQueue {
     std::string bytes;
     Task gone;
   };
+  [[nodiscard]] bool known(ResponseToken token) const {
+    return token >= first_token_ && token - first_token_ < size();
+  }
+  [[nodiscard]] std::size_t index(ResponseToken token) const {
+    return head_ + static_cast<std::size_t>(token - first_token_);
+  }
+  [[nodiscard]] bool is_first(const Slot& slot) const { return &slot == slots_.data() + head_; }
   [[nodiscard]] Slot* find(ResponseToken token, State state);
   [[nodiscard]] std::string& begin(Slot& slot);
   void end(Slot& slot);
   void head(Slot& slot, const Response& response, BodyFraming framing, bool close);
   void complete(Slot& slot);
   void advance();
+  void forget_done();
 
   std::string output_;
-  std::vector<Slot> slots_;        // the first is the one whose turn it is
-  ResponseToken first_token_ = 1;  // of the first
+  std::vector<Slot> slots_;
+  std::size_t head_ = 0;           // whose turn it is; what is before it is over
+  ResponseToken first_token_ = 1;  // of the slot at `head_`
   std::size_t queued_bytes_ = 0;
   bool closing_ = false;
 };

@@ -1,6 +1,10 @@
 #include "ackline/http/response_text.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
+
+#include "ackline/base/ascii.h"
 
 namespace ackline::http {
 namespace {
@@ -11,16 +15,16 @@ void append_number(std::string& out, std::size_t value, int base = 10) {
   out.append(digits, end);
 }
 
-bool printable(char c) {
+bool may_stand_in_a_field(char c) {
   return static_cast<unsigned char>(c) >= 0x20 || c == '\t';
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ");
-  for (const char c : value) {
-    if (printable(c)) {
-      out.push_back(c);
-    }
+  if (is_printable_ascii(value)) {
+    out.append(value);
+  } else {
+    std::ranges::copy_if(value, std::back_inserter(out), may_stand_in_a_field);
   }
   out.append("\r\n");
 }
