@@ -17,16 +17,6 @@ Word load(const char* at) {
   return word;
 }
 
-// What `text` has beyond its whole words, the bytes behind it spaces.
-Word load_rest(std::string_view text, std::size_t at) {
-  Word word = kOnes * 0x20U;
-  char* const bytes = reinterpret_cast<char*>(&word);
-  for (std::size_t i = 0; at + i < text.size(); ++i) {
-    bytes[i] = text[at + i];
-  }
-  return word;
-}
-
 // Each byte that is 'A' to 'Z' gets the bit 0x20. The sums set a byte's high bit where its lower
 // seven are at least 'A', or beyond 'Z'; no sum carries into the next byte.
 Word lower_word(Word word) {
@@ -58,17 +48,24 @@ std::string ascii_lower(std::string_view text) {
   return out;
 }
 
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) {
-    return false;
-  }
+bool same_letters_ignoring_case(std::string_view a, std::string_view b) {
   std::size_t at = 0;
   for (; a.size() - at >= sizeof(Word); at += sizeof(Word)) {
     if (lower_word(load(a.data() + at)) != lower_word(load(b.data() + at))) {
       return false;
     }
   }
-  return at == a.size() || lower_word(load_rest(a, at)) == lower_word(load_rest(b, at));
+  if (at == a.size()) {
+    return true;
+  }
+  if (at > 0) {  // the last eight, some of them once more
+    at = a.size() - sizeof(Word);
+    return lower_word(load(a.data() + at)) == lower_word(load(b.data() + at));
+  }
+  while (at < a.size() && ascii_lower(a[at]) == ascii_lower(b[at])) {
+    ++at;
+  }
+  return at == a.size();
 }
 
 std::string_view trim_blanks(std::string_view text) {
@@ -88,7 +85,13 @@ bool is_printable_ascii(std::string_view text) {
       return false;
     }
   }
-  return at == text.size() || !has_unprintable(load_rest(text, at));
+  if (at > 0) {
+    return at == text.size() || !has_unprintable(load(text.data() + text.size() - sizeof(Word)));
+  }
+  while (at < text.size() && text[at] >= 0x20 && text[at] <= 0x7E) {
+    ++at;
+  }
+  return at == text.size();
 }
 
 }  // namespace ackline

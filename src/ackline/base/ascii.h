@@ -13,8 +13,12 @@ namespace ackline {
 }
 [[nodiscard]] std::string ascii_lower(std::string_view text);
 
+// For two of one size.
+[[nodiscard]] bool same_letters_ignoring_case(std::string_view a, std::string_view b);
 // True if the two are equal but for the case of ASCII letters.
-[[nodiscard]] bool same_ignoring_case(std::string_view a, std::string_view b);
+[[nodiscard]] inline bool same_ignoring_case(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && same_letters_ignoring_case(a, b);
+}
 [[nodiscard]] inline bool starts_ignoring_case(std::string_view text, std::string_view start) {
   return text.size() >= start.size() && same_ignoring_case(text.substr(0, start.size()), start);
 }
