@@ -39,7 +39,7 @@ struct Call {
   [[nodiscard]] Input only_body(Names known) const;
 };
 
-using Handler = void (*)(const Api& api, Call call);
+using Handler = void (*)(const Api& api, Call& call);
 
 void answer_json(http::Responder& responder, std::string body, int status = 200);
 void answer_json(http::Responder& responder, JsonWriter writer, int status = 200);

@@ -56,7 +56,7 @@ std::string client_json(const ClientItem& one) {
 
 }  // namespace
 
-void list_subscriptions(const Api& api, Call call) {
+void list_subscriptions(const Api& api, Call& call) {
   Input input = call.query(kListParameters);
   auto topic = input.optional_topic();
   const PageRequest page = read_page(input, "subscriptions");
@@ -79,7 +79,7 @@ void list_subscriptions(const Api& api, Call call) {
       });
 }
 
-void list_clients(const Api& api, Call call) {
+void list_clients(const Api& api, Call& call) {
   Input input = call.query(kListParameters);
   auto topic = input.optional_topic();
   const PageRequest page = read_page(input, "clients");
@@ -101,7 +101,7 @@ void list_clients(const Api& api, Call call) {
   });
 }
 
-void reject_client(const Api& api, Call call) {
+void reject_client(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 1> kFields = {"clientId"};
   Input input = call.only_body(kFields);
   std::string client_id = input.client_id();
@@ -120,7 +120,7 @@ void reject_client(const Api& api, Call call) {
                                       }));
 }
 
-void list_offsets(const Api& api, Call call) {
+void list_offsets(const Api& api, Call& call) {
   Input input = call.query(kListParameters);
   std::string topic = input.topic();
   const PageRequest page = read_page(input, "offsets");

@@ -110,7 +110,7 @@ void append_entries(JsonWriter& writer, const std::string& topic, const DeadLett
 
 }  // namespace
 
-void browse_dead_letters(const Api& api, Call call) {
+void browse_dead_letters(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 10> kParameters = {
       "topic", "group", "reason", "state", "since", "until", "filter", "max", "limit", "after"};
   Input input = call.query(kParameters);
@@ -132,7 +132,7 @@ void browse_dead_letters(const Api& api, Call call) {
           }));
 }
 
-void redrive(const Api& api, Call call) {
+void redrive(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 10> kFields = {
       "topic", "group",  "ids", "reason",        "since",
       "until", "filter", "max", "ratePerSecond", "dryRun"};
@@ -154,7 +154,7 @@ void redrive(const Api& api, Call call) {
                       answer_with<LaneItem>(std::move(call.responder), append_lane));
 }
 
-void purge_dead_letters(const Api& api, Call call) {
+void purge_dead_letters(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 9> kFields = {"topic", "group",  "ids", "reason", "since",
                                                        "until", "filter", "max", "confirm"};
   Input input = call.only_body(kFields);

@@ -24,7 +24,7 @@ struct Streaming {
 
 }  // namespace
 
-void poll(const Api& api, Call call) {
+void poll(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 4> kParameters = {"clientId", "max", "limit", "timeoutMs"};
   constexpr std::int64_t kDefaultTimeoutMs = 1000;
   Input input = call.query(kParameters);
@@ -60,7 +60,7 @@ void poll(const Api& api, Call call) {
   }
 }
 
-void stream(const Api& api, Call call) {
+void stream(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 1> kParameters = {"clientId"};
   if (call.request.header("upgrade")) {
     call.responder.respond(

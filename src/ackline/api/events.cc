@@ -58,7 +58,7 @@ void append_events(JsonWriter& writer, const std::string& topic, const EventsAns
 
 }  // namespace
 
-void query_events(const Api& api, Call call) {
+void query_events(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 14> kParameters = {
       "topic", "partition", "id",     "type", "source", "subject", "key",
       "since", "until",     "filter", "data", "limit",  "max",     "cursor"};

@@ -59,7 +59,7 @@ void append_explained(JsonWriter& writer, std::string_view topic, std::string_vi
 
 }  // namespace
 
-void explain(const Api& api, Call call) {
+void explain(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 3> kParameters = {"topic", "group", "partition"};
   Input input = call.query(kParameters);
   std::string topic = input.topic();

@@ -41,7 +41,7 @@ void check_names(Input& input, const Call& call) {
 
 }  // namespace
 
-void list_groups(const Api& api, Call call) {
+void list_groups(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 4> kParameters = {"topic", "limit", "max", "after"};
   Input input = call.query(kParameters);
   auto topic = input.optional_topic();
@@ -66,7 +66,7 @@ void list_groups(const Api& api, Call call) {
   });
 }
 
-void get_group(const Api& api, Call call) {
+void get_group(const Api& api, Call& call) {
   Input input = call.query({});
   check_names(input, call);
   if (input.failed()) {
@@ -77,7 +77,7 @@ void get_group(const Api& api, Call call) {
                     answer_with<GroupItem>(std::move(call.responder), append_group));
 }
 
-void patch_group(const Api& api, Call call) {
+void patch_group(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 6> kFields = {
       "mode", "ordering", "maxAttempts", "backoffMs", "filter", "deadLetterExpired"};
   Input input = call.only_body(kFields);
@@ -108,7 +108,7 @@ void patch_group(const Api& api, Call call) {
                                 }));
 }
 
-void delete_group(const Api& api, Call call) {
+void delete_group(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 2> kParameters = {"confirm", "force"};
   Input input = call.query(kParameters);
   check_names(input, call);

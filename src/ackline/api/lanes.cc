@@ -27,7 +27,7 @@ void append_lane(JsonWriter& writer, const LaneItem& lane) {
       .end_object();
 }
 
-void list_lanes(const Api& api, Call call) {
+void list_lanes(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 5> kParameters = {"topic", "group", "limit", "max",
                                                            "after"};
   Input input = call.query(kParameters);
@@ -57,7 +57,7 @@ void list_lanes(const Api& api, Call call) {
       });
 }
 
-void get_lane(const Api& api, Call call) {
+void get_lane(const Api& api, Call& call) {
   Input input = call.query({});
   if (input.failed()) {
     call.responder.respond(input.error());
@@ -66,7 +66,7 @@ void get_lane(const Api& api, Call call) {
   api.admin().lane(call.names[0], answer_with<LaneItem>(std::move(call.responder), append_lane));
 }
 
-void end_lane(const Api& api, Call call) {
+void end_lane(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 1> kParameters = {"confirm"};
   Input input = call.query(kParameters);
   confirmed(input, "ending a redrive");

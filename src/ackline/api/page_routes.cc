@@ -42,7 +42,7 @@ void answer_file(Call& call, std::string_view type, std::string_view text) {
 
 }  // namespace
 
-void page_html(const Api& api, Call call) {
+void page_html(const Api& api, Call& call) {
   constexpr std::string_view kPlace = "VERSION";
   std::string page(assets::ui_index_html());
   std::string version = api.options.version;
@@ -54,10 +54,10 @@ void page_html(const Api& api, Call call) {
   }
   answer_file(call, "text/html; charset=utf-8", page);
 }
-void page_css(const Api& /*api*/, Call call) {
+void page_css(const Api& /*api*/, Call& call) {
   answer_file(call, "text/css; charset=utf-8", assets::ui_live_css());
 }
-void page_js(const Api& /*api*/, Call call) {
+void page_js(const Api& /*api*/, Call& call) {
   answer_file(call, "text/javascript; charset=utf-8", assets::ui_live_js());
 }
 

@@ -147,7 +147,7 @@ void append_holes(JsonWriter& writer, const HolesQuery& query, const HolesAnswer
 
 }  // namespace
 
-void lag(const Api& api, Call call) {
+void lag(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 6> kParameters = {"topic", "group", "audit",
                                                            "limit", "max",   "after"};
   Input input = call.query(kParameters);
@@ -188,7 +188,7 @@ void lag(const Api& api, Call call) {
       });
 }
 
-void holes(const Api& api, Call call) {
+void holes(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 6> kParameters = {"topic", "group", "partition",
                                                            "limit", "max",   "after"};
   Input input = call.query(kParameters);

@@ -86,7 +86,7 @@ void answer_batch(Batch& batch, const PublishResults& kept) {
               202);
 }
 
-void publish_events(const Api& api, Call call, PublishRequest request) {
+void publish_events(const Api& api, Call& call, PublishRequest request) {
   auto events = event::parse_batch(call.request.body, api.options.limits);
   if (!events) {
     call.responder.respond(events.error());
@@ -127,7 +127,7 @@ Result<event::CloudEvent> parse_binary(const Api& api, const http::Request& requ
   return event::parse_http_binary(fields, request.body, api.options.limits);
 }
 
-void publish_event(const Api& api, Call call, PublishRequest request, bool binary) {
+void publish_event(const Api& api, Call& call, PublishRequest request, bool binary) {
   const auto event = binary ? parse_binary(api, call.request)
                             : event::parse_event(call.request.body, api.options.limits);
   if (!event) {
@@ -148,11 +148,14 @@ void publish_event(const Api& api, Call call, PublishRequest request, bool binar
       responder.respond(result.error());
       return;
     }
-    // The topic's characters need no escape: it has passed the check of names.
-    answer_json(responder,
-                fmt::format(R"({{"status":"accepted","topic":"{}","partition":{},"offset":{}}})",
-                            topic, result->partition, result->offset.value()),
-                202);
+    JsonWriter answer;
+    answer.begin_object()
+        .field("status", "accepted")
+        .field("topic", topic)
+        .field("partition", result->partition)
+        .field("offset", result->offset)
+        .end_object();
+    answer_json(responder, std::move(answer), 202);
   });
 }
 
@@ -172,7 +175,7 @@ std::optional<PublishRequest> read_query(Call& call) {
 
 }  // namespace
 
-void publish(const Api& api, Call call) {
+void publish(const Api& api, Call& call) {
   auto request = read_query(call);
   if (!request) {
     return;
@@ -183,13 +186,13 @@ void publish(const Api& api, Call call) {
   if (!mode) {
     call.responder.respond(mode.error());
   } else if (*mode == event::ContentMode::kBatch) {
-    publish_events(api, std::move(call), std::move(*request));
+    publish_events(api, call, std::move(*request));
   } else {
-    publish_event(api, std::move(call), std::move(*request), *mode == event::ContentMode::kBinary);
+    publish_event(api, call, std::move(*request), *mode == event::ContentMode::kBinary);
   }
 }
 
-void publish_batch(const Api& api, Call call) {
+void publish_batch(const Api& api, Call& call) {
   auto request = read_query(call);
   if (!request) {
     return;
@@ -205,7 +208,7 @@ void publish_batch(const Api& api, Call call) {
               {}});
     return;
   }
-  publish_events(api, std::move(call), std::move(*request));
+  publish_events(api, call, std::move(*request));
 }
 
 }  // namespace ackline::api

@@ -71,7 +71,7 @@ void append_reset(JsonWriter& writer, const ReopenAnswer& answer) {
   writer.end_object();
 }
 
-void reopen(const Api& api, Call call, ReopenQuery query) {
+void reopen(const Api& api, Call& call, ReopenQuery query) {
   ReopenQuery asked = query;
   api.admin().reopen(
       std::move(query), [asked = std::move(asked), responder = std::move(call.responder)](
@@ -111,7 +111,7 @@ void require_position(Input& input, std::string_view name, ReopenQuery& query) {
 
 }  // namespace
 
-void replay(const Api& api, Call call) {
+void replay(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 7> kFields = {"topic",      "group",  "from",  "until",
                                                        "partitions", "filter", "dryRun"};
   Input input = call.only_body(kFields);
@@ -132,10 +132,10 @@ void replay(const Api& api, Call call) {
     call.responder.respond(input.error());
     return;
   }
-  reopen(api, std::move(call), std::move(query));
+  reopen(api, call, std::move(query));
 }
 
-void reset(const Api& api, Call call) {
+void reset(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 6> kFields = {"topic",      "group",   "to",
                                                        "partitions", "confirm", "dryRun"};
   Input input = call.only_body(kFields);
@@ -153,7 +153,7 @@ void reset(const Api& api, Call call) {
     call.responder.respond(input.error());
     return;
   }
-  reopen(api, std::move(call), std::move(query));
+  reopen(api, call, std::move(query));
 }
 
 }  // namespace ackline::api

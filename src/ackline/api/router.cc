@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ackline/api/routes.h"
+#include "ackline/base/ascii.h"
 #include "ackline/event/cloud_event.h"
 
 namespace ackline::api {
@@ -27,7 +28,7 @@ Result<void> check_token(const http::Request& request, std::string_view token) {
   }
   constexpr std::string_view kScheme = "bearer ";
   if (given->size() < kScheme.size() ||
-      !http::same_ignoring_case(given->substr(0, kScheme.size()), kScheme)) {
+      !same_ignoring_case(given->substr(0, kScheme.size()), kScheme)) {
     return fail(ErrorCode::kUnauthorized, "Authorization is no bearer token", std::string(kRemedy));
   }
   if (token.empty() || !same_secret(given->substr(kScheme.size()), token)) {
@@ -45,7 +46,7 @@ Result<void> check_media_type(const http::Request& request, const Route& route) 
   }
   const std::string_view type = request.header("content-type").value_or("");
   const std::string_view base = type.substr(0, type.find(';'));
-  const bool plain = http::same_ignoring_case(base.substr(0, base.find_last_not_of(" \t") + 1),
+  const bool plain = same_ignoring_case(base.substr(0, base.find_last_not_of(" \t") + 1),
                                               "application/json");
   if (plain || (!route.changes && (type.empty() || event::is_json_media_type(type)))) {
     return {};
@@ -78,7 +79,7 @@ class Router final : public http::RequestHandler {
         continue;
       }
       if (route.method == method) {
-        run(route, std::move(call));
+        run(route, call);
         return;
       }
       allowed += allowed.empty() ? "" : ", ";
@@ -92,7 +93,7 @@ class Router final : public http::RequestHandler {
   }
 
  private:
-  void run(const Route& route, Call call) {
+  void run(const Route& route, Call& call) {
     if (route.changes) {
       if (auto fine = check_token(call.request, api_.options.admin_token); !fine) {
         http::Response response = http::problem_response(fine.error());
@@ -105,7 +106,7 @@ class Router final : public http::RequestHandler {
       call.responder.respond(fine.error());
       return;
     }
-    route.handler(api_, std::move(call));
+    route.handler(api_, call);
   }
 
   static void wrong_method(Call& call, std::string allowed) {

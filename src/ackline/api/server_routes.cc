@@ -75,7 +75,7 @@ struct Draining : std::enable_shared_from_this<Draining> {
 
 }  // namespace
 
-void live(const Api& /*api*/, Call call) {
+void live(const Api& /*api*/, Call& call) {
   if (!no_parameters(call)) {
     return;
   }
@@ -83,7 +83,7 @@ void live(const Api& /*api*/, Call call) {
   answer_json(call.responder, health_json({{"process", true, {}}}, ok));
 }
 
-void ready(const Api& api, Call call) {
+void ready(const Api& api, Call& call) {
   if (!no_parameters(call)) {
     return;
   }
@@ -96,7 +96,7 @@ void ready(const Api& api, Call call) {
   call.responder.respond(std::move(response));
 }
 
-void metrics(const Api& api, Call call) {
+void metrics(const Api& api, Call& call) {
   if (!no_parameters(call)) {
     return;
   }
@@ -114,7 +114,7 @@ void metrics(const Api& api, Call call) {
   }
 }
 
-void config(const Api& api, Call call) {
+void config(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 3> kParameters = {"limit", "max", "after"};
   Input input = call.query(kParameters);
   const PageRequest page = read_page(input, "config");
@@ -141,7 +141,7 @@ void config(const Api& api, Call call) {
   answer_json(call.responder, render_page("config", page, std::move(items)));
 }
 
-void drain(const Api& api, Call call) {
+void drain(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 1> kFields = {"deadlineMs"};
   // A drain may come without a body: at once.
   Input input = call.request.body.empty() ? call.query({}) : call.only_body(kFields);
@@ -155,7 +155,7 @@ void drain(const Api& api, Call call) {
   std::make_shared<Draining>(api, std::move(call.responder), deadline)->look();
 }
 
-void undrain(const Api& api, Call call) {
+void undrain(const Api& api, Call& call) {
   if (!no_parameters(call)) {
     return;
   }
@@ -168,7 +168,7 @@ void undrain(const Api& api, Call call) {
                                                    }));
 }
 
-void openapi(const Api& /*api*/, Call call) {
+void openapi(const Api& /*api*/, Call& call) {
   if (no_parameters(call)) {
     answer_json(call.responder, std::string(assets::openapi_json()));
   }

@@ -136,7 +136,7 @@ void answer_many(http::Responder& responder, std::string_view done,
   answer_json(responder, std::move(writer.end_array().end_object()));
 }
 
-void settle(const Api& api, Call call, const VerbInfo& info) {
+void settle(const Api& api, Call& call, const VerbInfo& info) {
   Input input = call.only_body(info.fields);
   SettleCall request = read_call(input, info.verb);
   const bool one = read_ids(input, request.delivery_ids);
@@ -161,17 +161,17 @@ void settle(const Api& api, Call call, const VerbInfo& info) {
 
 }  // namespace
 
-void ack(const Api& api, Call call) {
-  settle(api, std::move(call), {Verb::kAck, "acked", kAckFields});
+void ack(const Api& api, Call& call) {
+  settle(api, call, {Verb::kAck, "acked", kAckFields});
 }
-void nack(const Api& api, Call call) {
-  settle(api, std::move(call), {Verb::kNack, "nacked", kNackFields});
+void nack(const Api& api, Call& call) {
+  settle(api, call, {Verb::kNack, "nacked", kNackFields});
 }
-void reject(const Api& api, Call call) {
-  settle(api, std::move(call), {Verb::kReject, "rejected", kRejectFields});
+void reject(const Api& api, Call& call) {
+  settle(api, call, {Verb::kReject, "rejected", kRejectFields});
 }
-void extend(const Api& api, Call call) {
-  settle(api, std::move(call), {Verb::kExtend, "extended", kExtendFields});
+void extend(const Api& api, Call& call) {
+  settle(api, call, {Verb::kExtend, "extended", kExtendFields});
 }
 
 }  // namespace ackline::api

@@ -107,7 +107,7 @@ PolicyInput read_policy(Input& input) {
   return policy;
 }
 
-void subscribe(const Api& api, Call call) {
+void subscribe(const Api& api, Call& call) {
   Input input = call.only_body(kSubscribeFields);
   SubscribeRequest request = read_subscribe(input, call.principal());
   if (input.failed()) {
@@ -139,7 +139,7 @@ void subscribe(const Api& api, Call call) {
   });
 }
 
-void unsubscribe(const Api& api, Call call) {
+void unsubscribe(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 2> kFields = {"clientId", "topic"};
   Input input = call.only_body(kFields);
   std::string client_id = input.client_id();

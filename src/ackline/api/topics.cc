@@ -74,7 +74,7 @@ Retention read_retention(Input& input) {
 
 }  // namespace
 
-void list_topics(const Api& api, Call call) {
+void list_topics(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 3> kParameters = {"limit", "max", "after"};
   Input input = call.query(kParameters);
   const PageRequest page = read_page(input, "topics");
@@ -98,7 +98,7 @@ void list_topics(const Api& api, Call call) {
       });
 }
 
-void get_topic(const Api& api, Call call) {
+void get_topic(const Api& api, Call& call) {
   Input input = call.query({});
   input.check(event::check_any_topic_name(call.names[0]));
   if (input.failed()) {
@@ -108,7 +108,7 @@ void get_topic(const Api& api, Call call) {
   api.admin().topic(call.names[0], answer_with<TopicItem>(std::move(call.responder), append_topic));
 }
 
-void create_topic(const Api& api, Call call) {
+void create_topic(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 4> kFields = {"name", "partitions", "partitioner",
                                                        "retention"};
   Input input = call.only_body(kFields);
@@ -136,7 +136,7 @@ void create_topic(const Api& api, Call call) {
                            answer_with<TopicItem>(std::move(call.responder), append_topic, 201));
 }
 
-void delete_topic(const Api& api, Call call) {
+void delete_topic(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 2> kParameters = {"confirm", "force"};
   Input input = call.query(kParameters);
   input.check(event::check_any_topic_name(call.names[0]));

@@ -1,6 +1,7 @@
 #include "tests/support/api/api_driver.h"
 
 #include "ackline/api/routes.h"
+#include "ackline/base/ascii.h"
 #include "tests/support/api/json_schema.h"
 
 namespace ackline::api::testing {
@@ -13,7 +14,7 @@ std::string Answer::header(std::string_view name) const {
     const std::string_view line =
         std::string_view(head).substr(at + 1, end == std::string::npos ? end : end - at - 1);
     const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && http::same_ignoring_case(line.substr(0, colon), name)) {
+    if (colon != std::string_view::npos && same_ignoring_case(line.substr(0, colon), name)) {
       return std::string(line.substr(colon + 2));
     }
     at = head.find('\n', at + 1);
@@ -38,7 +39,7 @@ std::string Answer::at(std::string_view pointer) const {
 
 bool has_field(const Fields& fields, std::string_view name) {
   for (const auto& [one, value] : fields) {
-    if (http::same_ignoring_case(one, name)) return true;
+    if (same_ignoring_case(one, name)) return true;
   }
   return false;
 }
