@@ -1,4 +1,5 @@
-// An executor that a test turns by hand: one thread, a clock that moves when it is told to.
+// One thread that a test turns by hand: a clock that moves when it is told to, tasks, timers, and
+// storage work that waits until it is told to run.
 #pragma once
 
 #include <deque>
@@ -23,36 +24,84 @@ class ManualExecutor final : public Executor {
   [[nodiscard]] const Clock& clock() const override { return clock_; }
   [[nodiscard]] bool here() const override { return true; }
 
+  bool run_one() {
+    if (tasks_.empty()) return false;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    task();
+    return true;
+  }
   // Runs what was posted, and what that posts.
   void drain() {
-    while (!tasks_.empty()) {
-      Task task = std::move(tasks_.front());
-      tasks_.pop_front();
-      task();
+    while (run_one()) {
     }
   }
-  // Lets `ms` pass, timers in order.
+  // Lets `ms` pass, timers in order. What was posted runs before, and what a timer posts after it.
   void advance(std::int64_t ms) {
     drain();
+    pass(ms, [this] { drain(); });
+  }
+  // The same, but what is posted waits.
+  void fire(std::int64_t ms) {
+    pass(ms, [] {});
+  }
+  [[nodiscard]] std::size_t timers() const { return timers_.size(); }
+  // The process dies: nothing that was planned happens.
+  void forget() {
+    tasks_.clear();
+    timers_.clear();
+  }
+
+ private:
+  template <class After>
+  void pass(std::int64_t ms, After after) {
     const MonoMs end = clock_.mono().plus(ms);
     while (!timers_.empty() && timers_.begin()->first.first <= end) {
       auto timer = timers_.extract(timers_.begin());
       const MonoMs at = timer.key().first;
-      if (at > clock_.mono()) {
-        clock_.advance(at.value() - clock_.mono().value());
-      }
+      if (at > clock_.mono()) clock_.advance(at.value() - clock_.mono().value());
       timer.mapped()();
-      drain();
+      after();
     }
     clock_.advance(end.value() - clock_.mono().value());
   }
-  [[nodiscard]] std::size_t timers() const { return timers_.size(); }
 
- private:
   ManualClock clock_;
   std::deque<Task> tasks_;
   std::map<std::pair<MonoMs, TimerId>, Task> timers_;
   TimerId last_timer_ = 0;
 };
+
+class ManualStorage final : public StorageExecutor {
+ public:
+  void run(std::uint32_t /*lane*/, Task work, Executor& home, Task done) override {
+    jobs_.push_back({std::move(work), &home, std::move(done)});
+  }
+  bool run_one() {
+    if (jobs_.empty()) return false;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    job.work();
+    job.home->post(std::move(job.done));
+    return true;
+  }
+  [[nodiscard]] std::size_t waiting() const { return jobs_.size(); }
+  void forget() { jobs_.clear(); }
+
+ private:
+  struct Job {
+    Task work;
+    Executor* home;
+    Task done;
+  };
+  std::deque<Job> jobs_;
+};
+
+// Everything that is planned runs, timers excepted.
+inline void settle(ManualExecutor& executor, ManualStorage& storage) {
+  do {
+    executor.drain();
+  } while (storage.run_one() || executor.run_one());
+}
 
 }  // namespace ackline::testing

@@ -246,7 +246,7 @@ class CrashWalk {
           executor_.run_one();
           break;
         case 3:
-          executor_.advance(random_.between(0, 12));
+          executor_.fire(random_.between(0, 12));
           break;
         case 4:
           fs_.write_back(random_);

@@ -10,9 +10,12 @@
 #include "ackline/io/fs/memory_file_system.h"
 #include "ackline/io/journal/format.h"
 #include "ackline/io/journal/journal.h"
-#include "tests/unit/io/journal/manual_world.h"
+#include "tests/support/manual_executor.h"
 
 namespace ackline::io::test {
+
+using ackline::testing::ManualExecutor;
+using ackline::testing::ManualStorage;
 
 inline constexpr std::uint8_t kBootType = 250;
 inline constexpr std::uint8_t kAliveType = 251;

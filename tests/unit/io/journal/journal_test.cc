@@ -54,16 +54,16 @@ TEST_F(JournalTest, Rule4ASyncStartsWithinTheInterval) {
   std::vector<Lsn> told;
   journal->on_synced([&](Lsn lsn) { told.push_back(lsn); });
   ASSERT_TRUE(write(1, "a"));
-  executor.advance(9);
+  executor.fire(9);
   EXPECT_EQ(storage.waiting(), 0U);
   ASSERT_TRUE(write(1, "b"));
-  executor.advance(1);
+  executor.fire(1);
   EXPECT_EQ(storage.waiting(), 1U);
   ASSERT_TRUE(write(1, "c"));  // after the round began: not covered by it
   settle(executor, storage);
   EXPECT_THAT(told, ElementsAre(Lsn{3}));
   EXPECT_EQ(journal->synced(), Lsn{3});
-  executor.advance(10);
+  executor.fire(10);
   settle(executor, storage);
   EXPECT_THAT(told, ElementsAre(Lsn{3}, Lsn{4}));
   EXPECT_EQ(executor.timers(), 0U);
@@ -192,7 +192,7 @@ TEST_F(JournalTest, AFailedSyncPoisonsForGood) {
   EXPECT_EQ(write(1, "b").error().code, ErrorCode::kPoisoned);
   const auto syncs = fs.stats().syncs;
   sync();
-  executor.advance(100);
+  executor.fire(100);
   settle(executor, storage);
   EXPECT_EQ(fs.stats().syncs, syncs);  // never retried
   // The kernel has forgotten the dirty page: after a restart it is written again.

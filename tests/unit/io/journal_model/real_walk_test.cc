@@ -8,7 +8,7 @@
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/io/fs/memory_file_system.h"
 #include "ackline/io/journal/journal.h"
-#include "tests/unit/io/journal/manual_world.h"
+#include "tests/support/manual_executor.h"
 #include "tests/unit/io/journal_model/observer.h"
 
 namespace ackline::io::model {
@@ -194,7 +194,7 @@ class Walk {
         executor_.run_one();
         break;
       case 10:
-        executor_.advance(random_.between(0, 11));
+        executor_.fire(random_.between(0, 11));
         break;
       case 11:
         fs_.write_back(random_);
@@ -300,8 +300,8 @@ class Walk {
   Random random_;
   Counts& counts_;
   MemoryFileSystem fs_;
-  test::ManualExecutor executor_;
-  test::ManualStorage storage_;
+  ackline::testing::ManualExecutor executor_;
+  ackline::testing::ManualStorage storage_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<CheckpointWriter> writer_;
   Lsn applied_all_;
