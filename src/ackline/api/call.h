@@ -31,8 +31,8 @@ struct Call {
   http::Responder responder;
   std::vector<std::string> names;  // what stood for `{…}` in the path, in order
 
-  // Whose request it is; "" while there is no security gate.
-  [[nodiscard]] std::string principal() const { return {}; }
+  // Whose request it is, and where it came from; once.
+  [[nodiscard]] Caller take_caller() { return {.remote = std::move(request.remote)}; }
   [[nodiscard]] Input query(Names known) const { return Input::from_query(request.query, known); }
   [[nodiscard]] Input body(Names known) const { return Input::from_body(request.body, known); }
   // A body for a route that takes no query.

@@ -46,7 +46,7 @@ void poll(const Api& api, Call& call) {
     }
   });
   auto attachment =
-      api.traffic().poll(std::move(client_id), call.principal(), max, timeout_ms,
+      api.traffic().poll(std::move(client_id), call.take_caller(), max, timeout_ms,
                          [polling](Result<std::vector<channel::Delivery>> deliveries) {
                            if (deliveries) {
                              answer_json(polling->responder, channel::poll_json(*deliveries));
@@ -74,6 +74,7 @@ void stream(const Api& api, Call& call) {
     call.responder.respond(input.error());
     return;
   }
+  Caller caller = call.take_caller();
   auto streaming = std::make_shared<Streaming>();
   streaming->channel = std::make_shared<channel::SseChannel>(
       std::move(call.responder), api.services.executor,
@@ -91,7 +92,7 @@ void stream(const Api& api, Call& call) {
       executor->post([ended = std::move(ended)] { ended->attachment.reset(); });
     }
   });
-  auto attachment = api.traffic().stream(std::move(client_id), call.principal(),
+  auto attachment = api.traffic().stream(std::move(client_id), std::move(caller),
                                          *streaming->channel, [weak](Result<void> opened) {
                                            const auto open = weak.lock();
                                            if (!open || open->over) {

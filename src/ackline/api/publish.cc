@@ -165,7 +165,7 @@ std::optional<PublishRequest> read_query(Call& call) {
   PublishRequest request;
   request.topic = input.topic(false);
   request.partition = input.whole32("partition", {0, 0xFFFF'FFFE});
-  request.principal = call.principal();
+  request.caller = call.take_caller();
   if (input.failed()) {
     call.responder.respond(input.error());
     return std::nullopt;

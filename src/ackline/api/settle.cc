@@ -144,7 +144,7 @@ void settle(const Api& api, Call& call, const VerbInfo& info) {
     call.responder.respond(input.error());
     return;
   }
-  request.principal = call.principal();
+  request.caller = call.take_caller();
   std::vector<std::string> ids = request.delivery_ids;
   api.traffic().settle(std::move(request),
                        [responder = std::move(call.responder), one, done = info.done,

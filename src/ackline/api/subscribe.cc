@@ -28,9 +28,9 @@ void check_group_of_one(Input& input, const SubscribeRequest& request) {
   }
 }
 
-SubscribeRequest read_subscribe(Input& input, std::string principal) {
+SubscribeRequest read_subscribe(Input& input, Caller caller) {
   SubscribeRequest request;
-  request.principal = std::move(principal);
+  request.caller = std::move(caller);
   request.client_id = input.client_id();
   request.topic = input.topic(false);
   if (input.has("webhook")) {
@@ -109,7 +109,7 @@ PolicyInput read_policy(Input& input) {
 
 void subscribe(const Api& api, Call& call) {
   Input input = call.only_body(kSubscribeFields);
-  SubscribeRequest request = read_subscribe(input, call.principal());
+  SubscribeRequest request = read_subscribe(input, call.take_caller());
   if (input.failed()) {
     call.responder.respond(input.error());
     return;
@@ -149,7 +149,7 @@ void unsubscribe(const Api& api, Call& call) {
     return;
   }
   api.traffic().unsubscribe(
-      std::move(client_id), std::move(topic), call.principal(),
+      std::move(client_id), std::move(topic), call.take_caller(),
       answer_with<Unsubscribed>(std::move(call.responder),
                                 [](JsonWriter& writer, const Unsubscribed& answer) {
                                   writer.begin_object()

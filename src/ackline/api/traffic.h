@@ -25,6 +25,13 @@ namespace ackline::api {
 template <class T>
 using Done = std::move_only_function<void(Result<T>)>;
 
+// Who calls, as the gate and the connection know it; never what the request says of itself. Every
+// way in (HTTP now, WebSocket and TCP later) fills it in the same.
+struct Caller {
+  std::string principal = {};  // "" while there is no security gate
+  std::string remote = {};     // "address:port" of the connection; "": there is none to name
+};
+
 // Where a group starts or is reset to (api.md `position`): the first offset to be offered.
 struct Earliest {};
 struct Latest {};
@@ -45,7 +52,7 @@ struct PublishRequest {
   std::string topic;
   std::optional<std::uint32_t> partition;
   std::vector<PublishEvent> events;  // 1 to limits.batch
-  std::string principal;
+  Caller caller;
 };
 struct Published {
   std::uint32_t partition = 0;
@@ -57,7 +64,7 @@ using PublishResults = std::vector<Result<Published>>;
 struct SubscribeRequest {
   std::string client_id;
   std::string topic;
-  std::string principal;
+  Caller caller;
   std::optional<std::string> group;
   std::vector<std::uint32_t> partitions;  // empty: all
   std::optional<Position> start;
@@ -99,7 +106,7 @@ struct Unsubscribed {
 struct SettleCall {
   delivery::Verb verb = delivery::Verb::kAck;
   std::string client_id;
-  std::string principal;
+  Caller caller;
   std::vector<std::string> delivery_ids;
   std::optional<std::int64_t> delay_ms;
   std::optional<std::int64_t> extend_ms;
@@ -126,17 +133,16 @@ class Traffic {
   virtual void publish(PublishRequest request, Done<PublishResults> done) = 0;
   virtual void subscribe(SubscribeRequest request, Done<Subscribed> done) = 0;
   // `topic` nullopt: every topic of the client.
-  virtual void unsubscribe(std::string client_id, std::optional<std::string> topic,
-                           std::string principal, Done<Unsubscribed> done) = 0;
+  virtual void unsubscribe(std::string client_id, std::optional<std::string> topic, Caller caller,
+                           Done<Unsubscribed> done) = 0;
   // Up to `max` new deliveries as soon as there is one, none after `timeout_ms`. Errors:
   // kClientUnknown, kStreamOpen, kDraining.
   [[nodiscard]] virtual std::unique_ptr<Attachment> poll(
-      std::string client_id, std::string principal, std::uint32_t max, std::int64_t timeout_ms,
+      std::string client_id, Caller caller, std::uint32_t max, std::int64_t timeout_ms,
       Done<std::vector<channel::Delivery>> done) = 0;
   // Opens the client's stream: `opened` first, then `channel` is used on this thread until the
   // attachment is destroyed or the channel was ended. `channel` outlives the attachment.
-  [[nodiscard]] virtual std::unique_ptr<Attachment> stream(std::string client_id,
-                                                           std::string principal,
+  [[nodiscard]] virtual std::unique_ptr<Attachment> stream(std::string client_id, Caller caller,
                                                            channel::PushChannel& channel,
                                                            Done<void> opened) = 0;
   virtual void settle(SettleCall call, Done<SettleResults> done) = 0;

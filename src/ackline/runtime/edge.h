@@ -30,13 +30,12 @@ class Edge final : public api::Traffic, public api::Admin {
   // --- api::Traffic (edge_publish.cc, edge_subscribe.cc, edge_delivery.cc)
   void publish(api::PublishRequest request, api::Done<api::PublishResults> done) override;
   void subscribe(api::SubscribeRequest request, api::Done<api::Subscribed> done) override;
-  void unsubscribe(std::string client_id, std::optional<std::string> topic, std::string principal,
+  void unsubscribe(std::string client_id, std::optional<std::string> topic, api::Caller caller,
                    api::Done<api::Unsubscribed> done) override;
   [[nodiscard]] std::unique_ptr<api::Attachment> poll(
-      std::string client_id, std::string principal, std::uint32_t max, std::int64_t timeout_ms,
+      std::string client_id, api::Caller caller, std::uint32_t max, std::int64_t timeout_ms,
       api::Done<std::vector<channel::Delivery>> done) override;
-  [[nodiscard]] std::unique_ptr<api::Attachment> stream(std::string client_id,
-                                                        std::string principal,
+  [[nodiscard]] std::unique_ptr<api::Attachment> stream(std::string client_id, api::Caller caller,
                                                         channel::PushChannel& channel,
                                                         api::Done<void> opened) override;
   void settle(api::SettleCall call, api::Done<api::SettleResults> done) override;
@@ -112,6 +111,8 @@ class Edge final : public api::Traffic, public api::Admin {
   [[nodiscard]] api::Done<api::Removed> audited(std::string what, std::string subject,
                                                 api::Done<api::Removed> done);
   // The topic, made when it is not there and may be made by itself.
+  // Tells the client's home that it called, and from where.
+  void mark_seen(const std::string& client_id, std::string remote);
   void ensure_topic(std::string name, api::Done<TopicPtr> done);
   void publish_to(const TopicPtr& topic, api::PublishRequest request,
                   api::Done<api::PublishResults> done);

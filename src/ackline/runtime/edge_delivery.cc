@@ -77,7 +77,7 @@ struct Routed {
 
 }  // namespace
 
-std::unique_ptr<api::Attachment> Edge::poll(std::string client_id, std::string /*principal*/,
+std::unique_ptr<api::Attachment> Edge::poll(std::string client_id, api::Caller caller,
                                             std::uint32_t max, std::int64_t timeout_ms,
                                             api::Done<std::vector<channel::Delivery>> done) {
   if (auto fine = event::check_client_id(client_id); !fine) {
@@ -86,20 +86,20 @@ std::unique_ptr<api::Attachment> Edge::poll(std::string client_id, std::string /
   }
   ShardUnit& home = node_.home(client_id);
   auto state = std::make_shared<PollAttachment::State>();
-  home.executor.post(
-      [this, &home, state, client_id, max, timeout_ms, done = std::move(done)]() mutable {
-        state->number = home.sessions->poll(
-            client_id, max, timeout_ms,
-            [this, done = std::move(done)](Result<std::vector<channel::Delivery>> got) mutable {
-              run_on(executor(), [done = std::move(done), got = std::move(got)]() mutable {
-                done(std::move(got));
-              });
-            });
-      });
+  home.executor.post([this, &home, state, client_id, max, timeout_ms,
+                      remote = std::move(caller.remote), done = std::move(done)]() mutable {
+    state->number = home.sessions->poll(
+        client_id, std::move(remote), max, timeout_ms,
+        [this, done = std::move(done)](Result<std::vector<channel::Delivery>> got) mutable {
+          run_on(executor(), [done = std::move(done), got = std::move(got)]() mutable {
+            done(std::move(got));
+          });
+        });
+  });
   return std::make_unique<PollAttachment>(home, std::move(client_id), std::move(state));
 }
 
-std::unique_ptr<api::Attachment> Edge::stream(std::string client_id, std::string /*principal*/,
+std::unique_ptr<api::Attachment> Edge::stream(std::string client_id, api::Caller caller,
                                               channel::PushChannel& channel,
                                               api::Done<void> opened) {
   if (auto fine = event::check_client_id(client_id); !fine) {
@@ -110,6 +110,7 @@ std::unique_ptr<api::Attachment> Edge::stream(std::string client_id, std::string
   auto near = std::make_shared<StreamAttachment::Near>(&channel);
   auto far = std::make_shared<StreamAttachment::Far>();
   StreamEnd end;
+  end.remote = std::move(caller.remote);
   end.deliver = [this, near](std::vector<channel::Delivery> deliveries) {
     run_on(executor(), [near, deliveries = std::move(deliveries)] {
       if (near->channel != nullptr) near->channel->deliver(deliveries);
@@ -195,6 +196,13 @@ static void settle_one(ShardUnit& owner, const delivery::SettleRequest& request,
       });
 }
 
+void Edge::mark_seen(const std::string& client_id, std::string remote) {
+  ShardUnit& home = node_.home(client_id);
+  run_on(home.executor, [&home, client_id, remote = std::move(remote)]() mutable {
+    home.sessions->seen(client_id, std::move(remote));
+  });
+}
+
 void Edge::settle(api::SettleCall call, api::Done<api::SettleResults> done) {
   auto settling = std::make_shared<Settling>();
   settling->results.resize(call.delivery_ids.size());
@@ -215,8 +223,7 @@ void Edge::settle(api::SettleCall call, api::Done<api::SettleResults> done) {
     by_owner[*owner].push_back({i, *id});
   }
   auto shared = std::make_shared<const api::SettleCall>(std::move(call));
-  ShardUnit& home = node_.home(shared->client_id);
-  run_on(home.executor, [&home, shared] { home.sessions->seen(shared->client_id); });
+  mark_seen(shared->client_id, shared->caller.remote);
   for (auto& [owner, ids] : by_owner) {
     settling->left += ids.size();
     run_on(owner->executor, [this, at = owner, shared, settling, batch = std::move(ids)] {
@@ -224,7 +231,7 @@ void Edge::settle(api::SettleCall call, api::Done<api::SettleResults> done) {
         delivery::SettleRequest request;
         request.verb = shared->verb;
         request.client_id = shared->client_id;
-        request.principal = shared->principal;
+        request.principal = shared->caller.principal;
         request.id = one.id;
         request.delay_ms = shared->delay_ms;
         request.extend_ms = shared->extend_ms;

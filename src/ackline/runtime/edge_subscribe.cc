@@ -118,13 +118,14 @@ void Edge::finish_subscribe(api::SubscribeRequest request, SubscribeFacts facts,
                                // now with a start.
                                subscribe(std::move(request), std::move(done));
                              } else {
+                               mark_seen(request.client_id, std::move(request.caller.remote));
                                done(std::move(outcome->answer));
                              }
                            });
 }
 
 void Edge::unsubscribe(std::string client_id, std::optional<std::string> topic,
-                       std::string /*principal*/, api::Done<api::Unsubscribed> done) {
+                       api::Caller /*caller*/, api::Done<api::Unsubscribed> done) {
   Result<void> fine = event::check_client_id(client_id);
   if (fine && topic) fine = event::check_any_topic_name(*topic);
   if (!fine) {

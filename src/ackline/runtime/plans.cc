@@ -80,7 +80,7 @@ Result<Group> new_group(const NodeOptions& options, const api::SubscribeRequest&
   made->number = ProgressNumber(numbers.progress++);
   made->topic = topic.name;
   made->name = std::move(name);
-  made->principal = request.principal;
+  made->principal = request.caller.principal;
   made->incarnation = topic.incarnation;
   made->created_at = now;
   for (std::uint32_t i = 0; i < topic.partitions.size(); ++i) {
@@ -100,7 +100,7 @@ Subscription subscription_of(const NodeOptions& options, const api::SubscribeReq
     one.group = group.name;
     one.incarnation = group.incarnation;
     one.number = ClientNumber(numbers.client++);
-    one.principal = request.principal;
+    one.principal = request.caller.principal;
     one.created_at = now;
     one.max_in_flight = options.max_in_flight;
     one.max_in_flight_bytes = options.max_in_flight_bytes;

@@ -122,7 +122,7 @@ void Sessions::demand(Session& session, std::uint32_t events) {
   }
 }
 
-std::uint64_t Sessions::poll(const std::string& client_id, std::uint32_t max,
+std::uint64_t Sessions::poll(const std::string& client_id, std::string remote, std::uint32_t max,
                              std::int64_t timeout_ms, PollDone done) {
   const auto found = sessions_.find(client_id);
   if (found == sessions_.end()) {
@@ -141,6 +141,7 @@ std::uint64_t Sessions::poll(const std::string& client_id, std::uint32_t max,
     return 0;
   }
   session.last_seen = executor_.clock().wall();
+  session.remote = std::move(remote);
   // A second poll of one client takes the place of the first, which gets what it has.
   if (session.poll) finish_poll(session, {});
   session.poll = std::make_unique<Poll>();
@@ -198,6 +199,7 @@ Result<std::uint64_t> Sessions::open_stream(const std::string& client_id, Stream
   if (session.stream != 0) session.end.end(channel::EndReason::kReplaced);
   session.stream = next_number_++;
   session.end = std::move(end);
+  session.remote = session.end.remote;
   session.last_seen = executor_.clock().wall();
   for (const auto& [number, owners] : session.owners) {
     for (const ShardIndex owner : owners) {
@@ -223,9 +225,13 @@ void Sessions::close_stream(const std::string& client_id, std::uint64_t stream) 
   }
 }
 
-void Sessions::seen(const std::string& client_id) {
+void Sessions::seen(const std::string& client_id, std::string remote) {
   const auto found = sessions_.find(client_id);
-  if (found != sessions_.end()) found->second.last_seen = executor_.clock().wall();
+  if (found == sessions_.end()) return;
+  Session& session = found->second;
+  session.last_seen = executor_.clock().wall();
+  // An open channel is where the client is.
+  if (session.stream == 0 && session.poll == nullptr) session.remote = std::move(remote);
 }
 
 void Sessions::end_channels(const std::string& client_id, channel::EndReason reason) {
@@ -326,6 +332,7 @@ std::vector<SessionView> Sessions::views() const {
     views.push_back(std::move(view));
   }
   return views;
+    view.remote = session.remote;
 }
 
 std::optional<WallMs> Sessions::last_seen(const std::string& client_id) const {

@@ -41,6 +41,7 @@ struct OwnerLink {
 struct StreamEnd {
   std::function<void(std::vector<channel::Delivery>)> deliver;
   std::function<void(channel::EndReason)> end;
+  std::string remote = {};  // "address:port" of the connection
 };
 
 struct SessionView {
@@ -48,7 +49,7 @@ struct SessionView {
   std::string channel;  // "sse", "poll", "none"
   bool connected = false;
   WallMs last_seen;
-  std::string remote;
+  std::string remote;  // of its open channel, else of the last call; "" unknown
 };
 
 class Sessions {
@@ -68,13 +69,14 @@ class Sessions {
 
   using PollDone = std::move_only_function<void(Result<std::vector<channel::Delivery>>)>;
   // Returns the poll's number for `cancel_poll`; 0 when `done` was called with an error.
-  std::uint64_t poll(const std::string& client_id, std::uint32_t max, std::int64_t timeout_ms,
-                     PollDone done);
+  std::uint64_t poll(const std::string& client_id, std::string remote, std::uint32_t max,
+                     std::int64_t timeout_ms, PollDone done);
   // The connection has gone: what comes now is withdrawn.
   void cancel_poll(const std::string& client_id, std::uint64_t poll);
   [[nodiscard]] Result<std::uint64_t> open_stream(const std::string& client_id, StreamEnd end);
   void close_stream(const std::string& client_id, std::uint64_t stream);
-  void seen(const std::string& client_id);
+  // It called by another connection than its channel's.
+  void seen(const std::string& client_id, std::string remote);
   // Ends the client's stream or poll from our side.
   void end_channels(const std::string& client_id, channel::EndReason reason);
   void end_all(channel::EndReason reason);
@@ -100,6 +102,7 @@ class Sessions {
     std::uint64_t stream = 0;  // 0: none
     StreamEnd end;
     WallMs last_seen;
+    std::string remote;
   };
   void add(const SubscriptionPtr& subscription);
   void remove(const SubscriptionPtr& subscription, channel::EndReason reason);

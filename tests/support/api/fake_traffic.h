@@ -29,6 +29,7 @@ class FakeAttachment final : public Attachment {
 
 struct PollAsked {
   std::string client_id;
+  Caller caller;
   std::uint32_t max = 0;
   std::int64_t timeout_ms = 0;
   Done<std::vector<channel::Delivery>> done;
@@ -36,6 +37,7 @@ struct PollAsked {
 };
 struct StreamAsked {
   std::string client_id;
+  Caller caller;
   channel::PushChannel* channel = nullptr;
   std::shared_ptr<AttachmentState> state;
 };
@@ -54,26 +56,27 @@ class FakeTraffic final : public Traffic {
     subscribed.push_back(std::move(request));
     later(std::move(done), std::move(answer));
   }
-  void unsubscribe(std::string client_id, std::optional<std::string> topic,
-                   std::string /*principal*/, Done<Unsubscribed> done) override {
+  void unsubscribe(std::string client_id, std::optional<std::string> topic, Caller /*caller*/,
+                   Done<Unsubscribed> done) override {
     Unsubscribed answer{true, {topic.value_or("orders")}};
     unsubscribed.emplace_back(std::move(client_id), std::move(topic));
     later(std::move(done), Result<Unsubscribed>(std::move(answer)));
   }
-  std::unique_ptr<Attachment> poll(std::string client_id, std::string /*principal*/,
-                                   std::uint32_t max, std::int64_t timeout_ms,
+  std::unique_ptr<Attachment> poll(std::string client_id, Caller caller, std::uint32_t max,
+                                   std::int64_t timeout_ms,
                                    Done<std::vector<channel::Delivery>> done) override {
     auto state = std::make_shared<AttachmentState>();
-    polls.push_back({std::move(client_id), max, timeout_ms, std::move(done), state});
+    polls.push_back(
+        {std::move(client_id), std::move(caller), max, timeout_ms, std::move(done), state});
     if (on_poll) {
       executor_.post([this, at = polls.size() - 1] { polls[at].done(on_poll()); });
     }
     return std::make_unique<FakeAttachment>(std::move(state));
   }
-  std::unique_ptr<Attachment> stream(std::string client_id, std::string /*principal*/,
+  std::unique_ptr<Attachment> stream(std::string client_id, Caller caller,
                                      channel::PushChannel& channel, Done<void> opened) override {
     auto state = std::make_shared<AttachmentState>();
-    streams.push_back({std::move(client_id), &channel, state});
+    streams.push_back({std::move(client_id), std::move(caller), &channel, state});
     later(std::move(opened), on_stream());
     return std::make_unique<FakeAttachment>(std::move(state));
   }

@@ -49,6 +49,21 @@ TEST(Poll, AnswersABareArray) {
   EXPECT_EQ(api.traffic.polls[1].max, 100U);
 }
 
+TEST(Deliveries, TheCallersAddressComesFromTheConnection) {
+  constexpr std::string_view kRemote = "192.0.2.1:4711";
+  ApiDriver api;
+  api.traffic.on_poll = [] { return std::vector<channel::Delivery>(); };
+  static_cast<void>(api.get("/events/poll?clientId=c1"));
+  EXPECT_EQ(api.traffic.polls.at(0).caller.remote, kRemote);
+  Wire wire = api.wire();
+  wire.send(ApiDriver::request("GET", "/events/stream?clientId=c1", "", {}));
+  EXPECT_EQ(api.traffic.streams.at(0).caller.remote, kRemote);
+  static_cast<void>(api.post("/events/subscribe", R"({"clientId":"c1","topic":"t"})"));
+  EXPECT_EQ(api.traffic.subscribed.at(0).caller.remote, kRemote);
+  static_cast<void>(api.post("/events/ack", R"({"clientId":"c1","deliveryId":"x"})"));
+  EXPECT_EQ(api.traffic.settled.at(0).caller.remote, kRemote);
+}
+
 TEST(Poll, ErrorsAreProblems) {
   ApiDriver api;
   api.traffic.on_poll = []() -> Result<std::vector<channel::Delivery>> {

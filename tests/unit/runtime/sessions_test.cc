@@ -65,11 +65,11 @@ class SessionsTest : public ::testing::Test {
   }
 
   void poll(std::uint32_t max, std::int64_t timeout_ms) {
-    number =
-        sessions.poll("c", max, timeout_ms, [this](Result<std::vector<channel::Delivery>> got) {
-          ++answers;
-          outcome = std::move(got);
-        });
+    number = sessions.poll("c", "10.0.0.1:1", max, timeout_ms,
+                           [this](Result<std::vector<channel::Delivery>> got) {
+                             ++answers;
+                             outcome = std::move(got);
+                           });
   }
 
   ackline::testing::ManualExecutor executor;
@@ -135,6 +135,22 @@ TEST_F(SessionsTest, APollBesideAStreamIsRefusedAndAStreamReplacesAStream) {
   EXPECT_EQ(outcome.error().code, ErrorCode::kStreamOpen);
   ASSERT_TRUE(sessions.open_stream("c", end));
   EXPECT_EQ(ends, (std::vector{channel::EndReason::kReplaced}));
+}
+
+TEST_F(SessionsTest, TheAddressOfAClientIsItsChannelsElseItsLastCalls) {
+  const auto remote = [this] { return sessions.views().front().remote; };
+  EXPECT_EQ(remote(), "");
+  sessions.seen("c", "10.0.0.9:1");
+  EXPECT_EQ(remote(), "10.0.0.9:1");
+  StreamEnd end{[](std::vector<channel::Delivery>) {}, [](channel::EndReason) {}, "10.0.0.9:2"};
+  const auto stream = sessions.open_stream("c", end);
+  ASSERT_TRUE(stream);
+  sessions.seen("c", "10.0.0.9:3");  // acks come by another connection
+  EXPECT_EQ(remote(), "10.0.0.9:2");
+  sessions.close_stream("c", *stream);
+  EXPECT_EQ(remote(), "10.0.0.9:2");
+  poll(1, 1000);
+  EXPECT_EQ(remote(), "10.0.0.1:1");
 }
 
 TEST_F(SessionsTest, AStreamThatBreaksIsADisconnect) {
