@@ -110,9 +110,9 @@ class Edge final : public api::Traffic, public api::Admin {
   // Writes the audit line once the change is in meta, and puts its id into the answer.
   [[nodiscard]] api::Done<api::Removed> audited(std::string what, std::string subject,
                                                 api::Done<api::Removed> done);
-  // The topic, made when it is not there and may be made by itself.
   // Tells the client's home that it called, and from where.
   void mark_seen(const std::string& client_id, std::string remote);
+  // The topic, made when it is not there and may be made by itself.
   void ensure_topic(std::string name, api::Done<TopicPtr> done);
   void publish_to(const TopicPtr& topic, api::PublishRequest request,
                   api::Done<api::PublishResults> done);

@@ -328,11 +328,11 @@ std::vector<SessionView> Sessions::views() const {
     view.client_id = client_id;
     view.connected = session.stream != 0 || session.poll != nullptr;
     view.channel = session.stream != 0 ? "sse" : session.poll != nullptr ? "poll" : "none";
+    view.remote = session.remote;
     view.last_seen = view.connected ? executor_.clock().wall() : session.last_seen;
     views.push_back(std::move(view));
   }
   return views;
-    view.remote = session.remote;
 }
 
 std::optional<WallMs> Sessions::last_seen(const std::string& client_id) const {
