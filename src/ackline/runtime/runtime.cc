@@ -179,11 +179,11 @@ Result<std::unique_ptr<http::Server>> Runtime::Impl::serve(
   server.port_key = fmt::format("{}.port", prefix);
   server.listener = kind;
   server.limits = http_limits(config);
+  // Who looks after a flooded server still reaches it.
+  server.spare_divisor = kind == http::ListenerKind::kAdmin ? 2 : 1;
   server.max_connections = static_cast<std::size_t>(config.integer("limits.connections"));
   std::vector<io::net::EventLoop*> loops;
   std::vector<http::RequestHandler*> plain;
-  // Who looks after a flooded server still reaches it.
-  server.spare_divisor = kind == http::ListenerKind::kAdmin ? 2 : 1;
   for (std::uint32_t i = 0; i < loops_.size(); ++i) {
     api::RouterOptions options;
     options.listener = kind;
