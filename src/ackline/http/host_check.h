@@ -26,8 +26,9 @@ struct AllowedHosts {
 [[nodiscard]] AllowedHosts allowed_hosts(std::string_view host,
                                          const std::vector<std::string>& extra);
 
-// Errors: kForbidden. A request without Origin is no page's request and passes; an Origin passes
-// when its host is one of the names or it is in `origins`; "null" never does.
+// Errors: kForbidden. An Origin passes when it is the very host and port that were called or is in
+// `origins`; "null" never does. What a browser marks as coming from another site (Sec-Fetch-Site)
+// passes only as a link to a page. A request with neither is no page's.
 [[nodiscard]] Result<void> check_host_and_origin(const Request& request,
                                                  const AllowedHosts& allowed);
 

@@ -40,7 +40,7 @@ TEST(Security, EveryRouteRefusesForeignHostsAndOrigins) {
   }
   EXPECT_EQ(api.fake_admin.calls, 0);
   EXPECT_EQ(
-      api.ask(ListenerKind::kTraffic, "GET", "/livez", "", {{"Origin", "http://localhost:10106"}})
+      api.ask(ListenerKind::kTraffic, "GET", "/livez", "", {{"Origin", "http://127.0.0.1:10105"}})
           .status,
       200);
 }

@@ -70,15 +70,45 @@ TEST(HostCheck, RefusesForeignOrigins) {
   AllowedHosts allowed = allowed_hosts("127.0.0.1", {});
   allowed.origins.emplace_back("https://dash.example");
   const auto check = [&](std::string_view origin) {
-    return check_host_and_origin(with_fields({{"Host", "localhost"}, {"Origin", origin}}), allowed)
+    return check_host_and_origin(with_fields({{"Host", "LocalHost:10106"}, {"Origin", origin}}),
+                                 allowed)
         .has_value();
   };
+  EXPECT_FALSE(check("http://localhost:3000"));
+  EXPECT_FALSE(check("http://127.0.0.1:10106"));
+  EXPECT_FALSE(check("http://localhost"));
   EXPECT_TRUE(check("http://localhost:10106"));
   EXPECT_TRUE(check("https://DASH.example"));
   EXPECT_FALSE(check("https://evil.example"));
   EXPECT_FALSE(check("https://dash.example.evil.example"));
   EXPECT_FALSE(check("null"));
   EXPECT_FALSE(check("file://"));
+}
+
+TEST(HostCheck, RefusesWhatAnotherSitesPageLoads) {
+  const AllowedHosts allowed = allowed_hosts("127.0.0.1", {});
+  const auto check = [&](std::string_view path, Headers fields, std::string_view method = "GET") {
+    fields.add("Host", "127.0.0.1");
+    Request request;
+    request.headers = std::move(fields);
+    request.method = method;
+    request.path = path;
+    return check_host_and_origin(request, allowed).has_value();
+  };
+  EXPECT_TRUE(check("/events/poll", {}));
+  EXPECT_TRUE(check("/events/poll", {{"Sec-Fetch-Site", "same-origin"}}));
+  EXPECT_TRUE(check("/", {{"Sec-Fetch-Site", "none"}}));
+  EXPECT_FALSE(check("/events/poll", {{"Sec-Fetch-Site", "cross-site"}}));  // an image
+  EXPECT_FALSE(check("/events/poll", {{"Sec-Fetch-Site", "same-site"}}));
+  const Headers link = {{"Sec-Fetch-Site", "cross-site"},
+                        {"Sec-Fetch-Mode", "navigate"},
+                        {"Sec-Fetch-Dest", "document"}};
+  EXPECT_TRUE(check("/", link));
+  EXPECT_FALSE(check("/events/poll", link));
+  EXPECT_FALSE(check("/admin/topics", link, "POST"));
+  EXPECT_FALSE(check("/", {{"Sec-Fetch-Site", "cross-site"},
+                           {"Sec-Fetch-Mode", "navigate"},
+                           {"Sec-Fetch-Dest", "iframe"}}));
 }
 
 TEST(Sse, WritesWhatTheContractShows) {
