@@ -20,6 +20,15 @@ void answer_json(http::Responder& responder, JsonWriter writer, int status) {
   answer_json(responder, writer.take(), status);
 }
 
+Done<Removed> answer_removed(http::Responder responder) {
+  return answer_with<Removed>(std::move(responder), [](JsonWriter& writer, const Removed& gone) {
+    writer.begin_object()
+        .field("removed", gone.removed)
+        .field_or_null("auditId", gone.audit_id)
+        .end_object();
+  });
+}
+
 Error unsupported(std::string detail, std::string remedy, std::string field) {
   return {ErrorCode::kUnsupported, std::move(detail), std::move(remedy), std::move(field)};
 }

@@ -59,6 +59,9 @@ template <class T, class Render>
   };
 }
 
+// What deleting answers: whether something went, and the line of the audit log.
+[[nodiscard]] Done<Removed> answer_removed(http::Responder responder);
+
 [[nodiscard]] Error unsupported(std::string detail, std::string remedy = {},
                                 std::string field = {});
 // True when `confirm` says yes; else the error is set.

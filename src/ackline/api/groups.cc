@@ -118,14 +118,8 @@ void delete_group(const Api& api, Call& call) {
     call.responder.respond(input.error());
     return;
   }
-  api.admin().delete_group(
-      call.names[0], call.names[1], force,
-      answer_with<Removed>(std::move(call.responder), [](JsonWriter& writer, const Removed& gone) {
-        writer.begin_object()
-            .field("removed", gone.removed)
-            .field_or_null("auditId", gone.audit_id)
-            .end_object();
-      }));
+  api.admin().delete_group(call.names[0], call.names[1], force,
+                           answer_removed(std::move(call.responder)));
 }
 
 }  // namespace ackline::api

@@ -74,14 +74,7 @@ void end_lane(const Api& api, Call& call) {
     call.responder.respond(input.error());
     return;
   }
-  api.admin().end_lane(
-      call.names[0],
-      answer_with<Removed>(std::move(call.responder), [](JsonWriter& writer, const Removed& gone) {
-        writer.begin_object()
-            .field("removed", gone.removed)
-            .field_or_null("auditId", gone.audit_id)
-            .end_object();
-      }));
+  api.admin().end_lane(call.names[0], answer_removed(std::move(call.responder)));
 }
 
 }  // namespace ackline::api
