@@ -70,6 +70,12 @@ std::string lost(const ExplainPartition& partition) {
 std::string predicate(const ExplainPartition& partition, bool long_form) {
   const delivery::BlockerReport& blocker = partition.blocker;
   const std::int64_t at = blocker.offset.value();
+  if (blocker.stuck_ms && !partition.quarantined) {
+    return fmt::format(
+        "stuck at offset {}: for {} something could be offered to a client that waits, and is not. "
+        "This is a fault of the server.",
+        at, seconds(*blocker.stuck_ms));
+  }
   switch (progress_state(partition)) {
     case ProgressState::kCaughtUp:
       return partition.lag.high_watermark.value() < 0
@@ -106,6 +112,9 @@ std::string predicate(const ExplainPartition& partition, bool long_form) {
 
 std::string remedy_of_blocker(const ExplainPartition& partition, std::uint64_t clients) {
   const delivery::BlockerReport& blocker = partition.blocker;
+  if (blocker.stuck_ms) {
+    return "Keep the server's log and this answer, then restart it: nothing is lost.";
+  }
   switch (blocker.state) {
     case BlockerState::kLeased:
       return fmt::format(

@@ -65,6 +65,13 @@ const MetricSpec kGroupFrontier{"ackline_group_frontier",
                                 "Highest offset up to which every event is settled.",
                                 kTopicGroupPartition,
                                 {}};
+const MetricSpec kGroupStuck{
+    "ackline_group_stuck",
+    MetricKind::kGauge,
+    "Partitions on which something could be offered and is not, for longer "
+    "than delivery.stuckAfter: a fault of the server.",
+    kTopicGroup,
+    {}};
 const MetricSpec kInflight{
     "ackline_inflight", MetricKind::kGauge, "Deliveries leased to a client now.", kTopicGroup, {}};
 const MetricSpec kHoles{"ackline_holes",
@@ -118,27 +125,13 @@ const MetricSpec kBuildInfo{
     "ackline_build_info", MetricKind::kGauge, "Always 1; the version of the build.", kVersion, {}};
 
 std::span<const MetricSpec* const> all() {
-  static constexpr std::array kAll{&kEventsPublished,
-                                   &kPublishDuration,
-                                   &kDeliveries,
-                                   &kAcks,
-                                   &kDeadLetters,
-                                   &kGroupLag,
-                                   &kGroupPending,
-                                   &kGroupOldestPending,
-                                   &kGroupFrontier,
-                                   &kInflight,
-                                   &kHoles,
-                                   &kLogFsyncDuration,
-                                   &kLogBytes,
-                                   &kJournalBytes,
-                                   &kOffsetWriteFailures,
-                                   &kPendingDeliveries,
-                                   &kGateDenied,
-                                   &kFencedWrites,
-                                   &kMetaCacheAge,
-                                   &kConfigInfo,
-                                   &kBuildInfo};
+  static constexpr std::array kAll{
+      &kEventsPublished,   &kPublishDuration, &kDeliveries,   &kAcks,
+      &kDeadLetters,       &kGroupLag,        &kGroupPending, &kGroupOldestPending,
+      &kGroupFrontier,     &kGroupStuck,      &kInflight,     &kHoles,
+      &kLogFsyncDuration,  &kLogBytes,        &kJournalBytes, &kOffsetWriteFailures,
+      &kPendingDeliveries, &kGateDenied,      &kFencedWrites, &kMetaCacheAge,
+      &kConfigInfo,        &kBuildInfo};
   return kAll;
 }
 

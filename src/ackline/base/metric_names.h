@@ -19,6 +19,7 @@ extern const MetricSpec kGroupLag;             // {topic,group}
 extern const MetricSpec kGroupPending;         // {topic,group}
 extern const MetricSpec kGroupOldestPending;   // {topic,group}
 extern const MetricSpec kGroupFrontier;        // {topic,group,partition}
+extern const MetricSpec kGroupStuck;           // {topic,group}
 extern const MetricSpec kInflight;             // {topic,group}
 extern const MetricSpec kHoles;                // {topic,group}
 extern const MetricSpec kLogFsyncDuration;     // histogram

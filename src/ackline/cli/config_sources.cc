@@ -21,8 +21,10 @@ Result<ConfigSources> config_sources(const Args& args) {
   // Names of the command line itself, which are no configuration keys.
   for (std::string& one : process_environment()) {
     const std::string_view name = std::string_view(one).substr(0, one.find('='));
-    if (name == "ACKLINE_SERVER" || name == "ACKLINE_ADMIN_URL" || name == "ACKLINE_TOKEN")
+    if (name == "ACKLINE_SERVER" || name == "ACKLINE_ADMIN_URL" || name == "ACKLINE_TOKEN" ||
+        name == "ACKLINE_FAILPOINTS") {
       continue;
+    }
     sources.environment.push_back(std::move(one));
   }
   const std::string path = args.text("config");

@@ -9,6 +9,7 @@
 #include "ackline/cli/commands.h"
 #include "ackline/cli/config_sources.h"
 #include "ackline/cli/stop_signals.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/io/fs/posix_file_system.h"
 #include "ackline/runtime/runtime.h"
 
@@ -60,6 +61,19 @@ std::string banner(const Config& config, const runtime::RuntimeAddresses& addres
   return out;
 }
 
+// For tests that end the process at a chosen step.
+Result<void> arm_from_environment() {
+  constexpr std::string_view kVariable = "ACKLINE_FAILPOINTS=";
+  for (const std::string& entry : process_environment()) {
+    if (!entry.starts_with(kVariable)) continue;
+    const std::string text = entry.substr(kVariable.size());
+    log_warn("failpoints are armed: this process will end in the middle of its work",
+             {{"failpoints", text}});
+    return io::arm_failpoints(text);
+  }
+  return {};
+}
+
 void drain(runtime::Runtime& runtime, const Config& config, int signal) {
   const std::int64_t timeout_ms = config.duration_ms("drain.timeout");
   log_info("draining", {{"signal", signal}, {"timeoutMs", timeout_ms}});
@@ -84,6 +98,7 @@ Result<ExitCode> run_server(Context& context) {
   raise_descriptor_limit();
   set_log_level(level_of(config->string("log.level")));
   for (const std::string& note : config->notes()) log_warn(note);
+  if (auto done = arm_from_environment(); !done) return fail(done);
   log_info("delivery", {{"topology", config->string("delivery.topology")}});
   auto started = runtime::Runtime::start(*config);
   if (!started) return fail(started);

@@ -151,7 +151,11 @@ HolePage Dispatcher::holes(ProgressKey key, Offset from, std::uint32_t limit) co
 }
 BlockerReport Dispatcher::blocker(ProgressKey key, MonoMs now) const {
   impl_->enter(now);
-  return impl_->blocker(key);
+  BlockerReport report = impl_->blocker(key);
+  for (const StuckReport& one : impl_->stuck()) {
+    if (one.key == key) report.stuck_ms = one.for_ms;
+  }
+  return report;
 }
 std::vector<DeadEntry> Dispatcher::dead_entries(ProgressKey key, Offset from,
                                                 std::uint32_t limit) const {
@@ -179,6 +183,13 @@ void Dispatcher::for_each_delivery(ProgressKey key,
 }
 std::size_t Dispatcher::memory_bytes() const {
   return impl_->memory_bytes();
+}
+std::vector<StuckReport> Dispatcher::look_for_stuck(MonoMs now, std::int64_t after_ms) {
+  impl_->enter(now);
+  return impl_->look_for_stuck(after_ms);
+}
+std::vector<StuckReport> Dispatcher::stuck() const {
+  return impl_->stuck();
 }
 
 }  // namespace ackline::delivery

@@ -62,6 +62,14 @@ struct SettleAnswer {
   bool pending = false;
 };
 
+// A group, or a lane of it, that makes no progress on a partition although it could.
+struct StuckReport {
+  ProgressKey key;
+  ProgressNumber group;
+  std::int64_t for_ms = 0;
+  bool stuck = true;  // false: it was, and moves again
+};
+
 class Dispatcher {
  public:
   struct Options {
@@ -185,6 +193,12 @@ class Dispatcher {
   void for_each_delivery(ProgressKey key,
                          const std::function<void(const DeliveryReport&)>& visit) const;
   [[nodiscard]] std::size_t memory_bytes() const;
+  // Looks whether something that could be offered is not, to be called between pumps a second or so
+  // apart: what shows no sign of work for `after_ms` is stuck, which is a bug. Returns what became
+  // stuck or moves again since the last look.
+  [[nodiscard]] std::vector<StuckReport> look_for_stuck(MonoMs now, std::int64_t after_ms);
+  // As of the last look.
+  [[nodiscard]] std::vector<StuckReport> stuck() const;
 
  private:
   class Impl;

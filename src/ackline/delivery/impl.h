@@ -1,6 +1,6 @@
 // The inside of the dispatcher, shared by its sources: setup.cc, clients.cc, offers.cc, leases.cc,
 // reads.cc, settles.cc, attempts.cc, dead_letters.cc, timers.cc, recovery.cc, snapshot.cc,
-// reopen.cc, lanes.cc, reports.cc.
+// reopen.cc, lanes.cc, reports.cc, stuck.cc.
 //
 // Time in here is the data directory's own: it advances with the process's monotonic clock, stands
 // still while the process is down or the server itself is stalled (`skew_` is the difference), and
@@ -223,6 +223,25 @@ class Dispatcher::Impl {
   [[nodiscard]] std::optional<frontier::Hole> next_hole(const Progress& progress,
                                                         Offset from) const;
   [[nodiscard]] DeliveryReport report_of(const Progress& progress, std::uint32_t index) const;
+
+  // --- stuck.cc
+  struct Watch {
+    std::uint32_t offers = 0;
+    Offset cursor;
+    Offset committed;
+    Generation generation;
+    ProgressNumber group;
+    MonoMs since;
+    bool stuck = false;
+    [[nodiscard]] bool same(const Watch& other) const {
+      return offers == other.offers && cursor == other.cursor && committed == other.committed &&
+             generation == other.generation;
+    }
+  };
+  [[nodiscard]] bool could_offer(const Progress& progress) const;
+  [[nodiscard]] std::vector<StuckReport> look_for_stuck(std::int64_t after_ms);
+  [[nodiscard]] std::vector<StuckReport> stuck() const;
+  std::map<ProgressKey, Watch> watches_;  // what could be offered at the last look
 
   // Metrics of a lane are its group's.
   void count(const Progress& progress, DeliveryEvent what, std::uint64_t events = 1) {

@@ -2,6 +2,7 @@
 // next look at it.
 #include <utility>
 
+#include "ackline/base/plants.h"
 #include "ackline/delivery/impl.h"
 
 namespace ackline::delivery {
@@ -20,7 +21,7 @@ void Dispatcher::Impl::on_available(PartitionNumber number, Offset end) {
   Partition& partition = *found->second;
   partition.spec.end = std::max(partition.spec.end, end);
   for (Progress* progress : partition.progress) {
-    if (!progress->is_lane()) {
+    if (!progress->is_lane() && !plant(Plant::kWakeLost)) {
       wake(*progress);
     }
   }

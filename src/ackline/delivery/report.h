@@ -71,8 +71,9 @@ struct BlockerReport {
   std::optional<std::int64_t> lease_left_ms;
   std::optional<std::int64_t> next_attempt_in_ms;
   std::string last_error;
-  bool has_client = false;     // some client could take offers of this partition
-  bool ahead_limited = false;  // the bound on events past the frontier is reached
+  bool has_client = false;               // some client could take offers of this partition
+  bool ahead_limited = false;            // the bound on events past the frontier is reached
+  std::optional<std::int64_t> stuck_ms;  // something could be offered and is not, for so long
 };
 
 struct DeliveryReport {

@@ -8,6 +8,7 @@
 #include "ackline/base/json_text.h"
 #include "ackline/base/logging.h"
 #include "ackline/base/time_text.h"
+#include "ackline/io/failpoint.h"
 
 namespace ackline::runtime {
 namespace {
@@ -72,7 +73,9 @@ std::string AuditLog::record(std::string_view what, std::string_view subject,
       kAuditLane,
       [file = file_, line, place, id] {
         auto done = file->write(place, as_bytes(line));
+        io::failpoint(io::Failpoint::kAuditWritten);
         if (done) done = file->sync();
+        io::failpoint(io::Failpoint::kAuditSynced);
         if (!done) {
           log_error("an audit line could not be written",
                     {{"auditId", id}, {"error", done.error().detail}});

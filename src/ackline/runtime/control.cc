@@ -1,6 +1,7 @@
 #include "ackline/runtime/control.h"
 
 #include "ackline/base/logging.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/runtime/catalog_records.h"
 
 namespace ackline::runtime {
@@ -8,6 +9,24 @@ namespace {
 
 constexpr std::uint32_t kMetaLane = 1;
 constexpr std::size_t kChunk = 100;  // writes a transaction, below MetaStore's bound
+
+// What is in meta now and at no shard yet.
+void fail_in_meta(const Delta& delta) {
+  if (!io::failpoints_armed().load(std::memory_order_relaxed)) return;
+  for (const Change& change : delta) {
+    if (std::holds_alternative<TopicPtr>(change)) {
+      io::failpoint(io::Failpoint::kTopicInMeta);
+    } else if (std::holds_alternative<GroupPtr>(change)) {
+      io::failpoint(io::Failpoint::kGroupInMeta);
+    } else if (std::holds_alternative<SubscriptionPtr>(change)) {
+      io::failpoint(io::Failpoint::kSubscriptionInMeta);
+    } else if (std::holds_alternative<LanePtr>(change)) {
+      io::failpoint(io::Failpoint::kLaneInMeta);
+    } else {
+      io::failpoint(io::Failpoint::kRemovalInMeta);
+    }
+  }
+}
 
 }  // namespace
 
@@ -115,9 +134,11 @@ void Control::write(std::shared_ptr<Plan> plan, Numbers numbers, Done done) {
           return;
         }
         numbers_ = numbers;
+        fail_in_meta(plan->delta);
         for (const Change& change : plan->delta) catalog_.apply(change);
         auto delta = std::make_shared<const Delta>(std::move(plan->delta));
         broadcast_(std::move(delta), [this, done = std::move(done)]() mutable {
+          io::failpoint(io::Failpoint::kChangeAdopted);
           busy_ = false;
           done({});
           next();

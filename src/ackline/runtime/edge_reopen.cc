@@ -1,6 +1,7 @@
 // Replay and reset: a new generation of the partitions that are named (invariants 5 and 18, J13).
 #include <fmt/format.h>
 
+#include "ackline/io/failpoint.h"
 #include "ackline/runtime/edge.h"
 
 namespace ackline::runtime {
@@ -77,6 +78,7 @@ void Edge::reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) {
                     answer(std::move(*answers));
                     return;
                   }
+                  io::failpoint(io::Failpoint::kReopened);
                   unit.shard->after_sync(
                       [answers, answer = std::move(answer)](const Error* error) mutable {
                         if (error != nullptr) {

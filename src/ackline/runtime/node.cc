@@ -4,6 +4,7 @@
 
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/progress_math.h"
@@ -206,6 +207,7 @@ void Node::stop(Task done) {
                 if (clean) {
                   auto put = deps_.meta.put(kCleanKey, "1");
                   if (!put) *outcome = fail(put);
+                  io::failpoint(io::Failpoint::kStopMarked);
                 }
                 if (auto flushed = deps_.offsets.flush(); !flushed) *outcome = flushed;
               },

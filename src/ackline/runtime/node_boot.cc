@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ackline/base/logging.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/node.h"
@@ -60,6 +61,7 @@ Result<std::unique_ptr<Node>> Node::boot(NodeOptions options, NodeDependencies d
   if (!audit) return fail(audit);
   node->audit_ = std::move(*audit);
   if (auto done = node->control_->load(); !done) return fail(done);
+  io::failpoint(io::Failpoint::kBootMetaLoaded);
   node->next_progress_ = node->control_->numbers().progress;
   if (auto done = node->recover(); !done) return fail(done);
   return node;
@@ -72,6 +74,7 @@ Result<void> Node::recover() {
   // From here on a stop without the mark is an unclean one.
   if (was_clean_) {
     if (auto done = deps_.meta.remove(kCleanKey); !done) return fail(done);
+    io::failpoint(io::Failpoint::kBootCleanMarkGone);
   }
   auto layout = get_text(deps_.meta, kShardsKey);
   if (!layout) return fail(layout);
@@ -105,6 +108,7 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
     old[i].checkpoint = std::move(*checkpoint);
     if (old[i].checkpoint) checkpoints.push_back(&*old[i].checkpoint);
   }
+  io::failpoint(io::Failpoint::kBootCheckpointsRead);
   for (auto& unit : units_) {
     if (auto done = unit->shard->open_partitions(control_->catalog(), checkpoints); !done) {
       return done;
@@ -114,6 +118,7 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
   for (std::uint32_t i = 0; i < old_count; ++i) {
     if (auto done = replay_journal(old[i], i, changed, skipped); !done) return done;
   }
+  io::failpoint(io::Failpoint::kBootReplayed);
   std::uint64_t records = 0;
   for (const OldShard& one : old) records += one.recovered.records;
   log_info(
@@ -122,6 +127,7 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
   if (changed) return move_layout(old);
   for (std::uint32_t i = 0; i < old_count; ++i) {
     if (auto done = units_[i]->shard->start_journal(old[i].recovered); !done) return done;
+    io::failpoint(io::Failpoint::kBootJournalStarted);
   }
   return {};
 }
@@ -188,6 +194,7 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
     if (auto done = deps_.fs.make_directories(path); !done) return done;
     if (auto done = units_[i]->shard->finish_replay(); !done) return done;
     if (auto done = units_[i]->shard->checkpoint_now(); !done) return done;
+    io::failpoint(io::Failpoint::kLayoutCheckpointed);
   }
   if (auto done = deps_.meta.put(kShardsKey, std::to_string(shard_count())); !done) {
     return fail(done);
@@ -195,8 +202,10 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
     if (auto done = units_[i]->shard->start_journal(io::JournalRecovery{}); !done) return done;
   }
+  io::failpoint(io::Failpoint::kLayoutRecorded);
   for (const OldShard& one : old) {
     if (auto done = io::remove_journal(deps_.fs, one.path); !done) return done;
+    io::failpoint(io::Failpoint::kLayoutOldRemoved);
   }
   log_info("the number of shards was changed", {{"from", old.size()}, {"to", shard_count()}});
   return {};

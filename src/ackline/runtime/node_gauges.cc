@@ -14,6 +14,7 @@ struct GroupSums {
   double pending = 0;
   double in_flight = 0;
   double holes = 0;
+  double stuck = 0;
 };
 
 // On the shard's thread: frontiers are set here, sums go back.
@@ -42,6 +43,9 @@ std::map<ProgressNumber, GroupSums> shard_sums(ShardUnit& unit, MetricRegistry& 
                                         {"partition", std::to_string(place->index.value())}})
         ->set(static_cast<double>(report->frontier.value()));
   }
+  for (const delivery::StuckReport& one : unit.shard->dispatcher().stuck()) {
+    ++sums[one.group].stuck;
+  }
   metrics.gauge(metric::kJournalBytes, {{"shard", std::to_string(unit.shard->index().value())}})
       ->set(static_cast<double>(unit.shard->journaled_bytes()));
   return sums;
@@ -67,6 +71,7 @@ void Node::refresh_gauges(Task done) {
               all[number].pending += sum.pending;
               all[number].in_flight += sum.in_flight;
               all[number].holes += sum.holes;
+              all[number].stuck += sum.stuck;
               in_flight += sum.in_flight;
             }
           }
@@ -79,6 +84,7 @@ void Node::refresh_gauges(Task done) {
             metrics.gauge(metric::kGroupPending, labels)->set(sum.pending);
             metrics.gauge(metric::kInflight, labels)->set(sum.in_flight);
             metrics.gauge(metric::kHoles, labels)->set(sum.holes);
+            metrics.gauge(metric::kGroupStuck, labels)->set(sum.stuck);
           }
           metrics.gauge(metric::kPendingDeliveries)->set(in_flight);
           metrics.gauge(metric::kMetaCacheAge)

@@ -45,6 +45,7 @@ NodeOptions node_options(const Config& config) {
   shard.dispatcher.reconnect_grace_ms = config.duration_ms("delivery.reconnectGrace");
   shard.partition.segment_bytes =
       as<std::uint64_t>(config.size_bytes("storage.local.segmentBytes"));
+  shard.stuck_after_ms = config.duration_ms("delivery.stuckAfter");
   shard.sync_commit = config.string("storage.local.sync") == "commit";
   shard.sync_interval_ms = config.duration_ms("storage.local.syncInterval");
   shard.ack_sync = config.string("delivery.ackSync") == "commit";

@@ -6,6 +6,7 @@
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
 #include "ackline/base/plants.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/runtime/shard_checkpoint.h"
 #include "ackline/runtime/shard_metrics.h"
 
@@ -135,6 +136,7 @@ bool Shard::commit_deliveries() {
     fail_waiting(*poison);
     return false;
   }
+  if (!journal_->open_is_empty()) io::failpoint(io::Failpoint::kDeliveriesBefore);
   const auto lsn = journal_->commit();
   if (!lsn) {
     if (!write_error_) {
@@ -148,6 +150,7 @@ bool Shard::commit_deliveries() {
     fail_waiting(lsn.error());
     return false;
   }
+  io::failpoint(io::Failpoint::kDeliveriesWritten);
   if (write_error_) {
     log_info("the journal is written again", {{"shard", options_.index}});
     dispatcher_->extend_all(now().value() - write_error_since_.value());
@@ -192,6 +195,7 @@ void Shard::commit_publishes() {
     for (auto& [answer, offset] : done) answer(std::unexpected(lsn.error()));
     return;
   }
+  io::failpoint(io::Failpoint::kPublishesWritten);
   for (const Appended& one : appended) turn_appended_.push_back(one);
   const std::int64_t begun_us = stopwatch_us();
   for (auto& [answer, offset] : done) {
@@ -245,10 +249,12 @@ void Shard::release_written() {
     std::vector<delivery::Offer> offers = std::move(written_offers_);
     written_offers_.clear();
     deps_.router.offers(std::move(offers));
+    io::failpoint(io::Failpoint::kOffersReleased);
   }
   std::vector<Release> releases = std::move(written_);
   written_.clear();
   for (auto& release : releases) release(nullptr);
+  if (!releases.empty()) io::failpoint(io::Failpoint::kWrittenReleased);
   // Everything may be on disk already (an empty batch): nothing would call on_synced then.
   if (journal_->synced() >= lsn) on_synced(journal_->synced());
   if (!due_.exports) due_.exports = now().plus(kExportMs);
@@ -274,6 +280,7 @@ void Shard::on_synced(Lsn synced) {
     }
     unsynced_.pop_front();
   }
+  io::failpoint(io::Failpoint::kSyncedReadable);
   std::vector<delivery::Offer> offers;
   if (sync_stalled() && synced_offers_.front().lsn <= synced) {
     // Nobody had these yet, and the disk kept everybody waiting.
@@ -289,6 +296,7 @@ void Shard::on_synced(Lsn synced) {
     Release release = std::move(after_sync_.front().release);
     after_sync_.pop_front();
     release(nullptr);
+    io::failpoint(io::Failpoint::kSyncedReleased);
   }
   if (checkpoint_ != nullptr) publish_checkpoint();
   if (readable) schedule_turn();
@@ -341,6 +349,7 @@ void Shard::fire() {
   const MonoMs at = now();
   if (due_.exports && *due_.exports <= at) {
     due_.exports.reset();
+    look_for_stuck();
     export_offsets();
   }
   if (due_.checkpoint && *due_.checkpoint <= at) {

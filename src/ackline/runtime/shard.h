@@ -61,6 +61,7 @@ struct ShardOptions {
   bool retention_hold = true;
   std::optional<std::uint64_t> retention_hold_bytes;
   std::int64_t retention_interval_ms = 10'000;
+  std::int64_t stuck_after_ms = 30'000;
   std::uint64_t random_seed = 1;
 };
 
@@ -263,6 +264,7 @@ class Shard final : public delivery::DispatcherPort {
   void end_checkpoint(const Result<void>& outcome);
   void finish_stop();
   void export_offsets();
+  void look_for_stuck();
   void run_retention();
   void truncate(PartitionNumber number, Partition& partition, Offset start);
   struct CheckpointJob;

@@ -7,6 +7,7 @@
 
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
+#include "ackline/io/failpoint.h"
 
 namespace ackline::runtime {
 
@@ -71,13 +72,16 @@ Result<void> Shard::carry_damaged(CheckpointJob& job, PartitionNumber number,
 Result<void> Shard::CheckpointJob::write(io::FileSystem& fs, const std::string& directory) {
   for (Files& one : files) {
     for (auto& file : one.files.files) {
+      io::failpoint(io::Failpoint::kCheckpointSegmentSyncBefore);
       if (auto done = file->sync(); !done && !one.failed) one.failed = done.error();
     }
     for (const std::string& made_in : one.files.directories) {
       if (auto done = fs.sync_directory(made_in); !done && !one.failed) one.failed = done.error();
+      io::failpoint(io::Failpoint::kCheckpointDirectorySynced);
     }
     if (one.failed) return std::unexpected(*one.failed);
   }
+  io::failpoint(io::Failpoint::kCheckpointSegmentsSynced);
   auto begun = io::CheckpointWriter::begin(fs, directory, info);
   if (!begun) return fail(begun);
   for (const Section& section : sections) {
@@ -113,6 +117,7 @@ void Shard::capture_checkpoint() {
     if (stopping_) finish_stop();
     return;
   }
+  io::failpoint(io::Failpoint::kCheckpointCaptured);
   checkpoint_ = std::move(job);
   auto outcome = std::make_shared<Result<void>>();
   deps_.storage.run(
@@ -165,7 +170,9 @@ void Shard::end_checkpoint(const Result<void>& outcome) {
   }
   if (outcome) {
     last_checkpoint_bytes_ = job->writer->bytes_written();
+    io::failpoint(io::Failpoint::kCutBefore);
     journal_->recycle_below(job->info.journal_lowest);
+    io::failpoint(io::Failpoint::kCutAfter);
     journaled_floor_ = journal_->journaled_bytes();
   } else {
     log_warn("a checkpoint failed; the journal is kept and it is tried again",
@@ -271,6 +278,7 @@ void Shard::stop(std::move_only_function<void()> done) {
 
 void Shard::finish_stop() {
   if (stopped_ == nullptr) return;
+  io::failpoint(io::Failpoint::kStopCheckpointed);
   started_ = false;
   if (timer_ != 0) deps_.executor.cancel(timer_);
   timer_ = 0;

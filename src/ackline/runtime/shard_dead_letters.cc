@@ -8,6 +8,7 @@
 #include "ackline/event/cloud_event.h"
 #include "ackline/event/frame.h"
 #include "ackline/event/names.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/runtime/shard.h"
 #include "ackline/runtime/shard_metrics.h"
 
@@ -108,6 +109,7 @@ void Shard::write_dead_letter(const delivery::DeadLetterRequest& request,
   journal_->append(static_cast<std::uint8_t>(state::RecordType::kPublish), number,
                    as_bytes(scratch_));
   turn_appended_.push_back({number, target.log->next_offset()});
+  io::failpoint(io::Failpoint::kDeadLetterAppended);
   if (const auto metrics = group_metrics_.find(group->number); metrics != group_metrics_.end()) {
     using enum delivery::DeadReason;
     switch (request.reason) {
@@ -138,6 +140,7 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
         {{"partition", request.key.partition}, {"offset", request.offset}, {"error", why.detail}});
   }
   dispatcher_->dead_lettered(request, std::move(dlq_offset), now());
+  io::failpoint(io::Failpoint::kDeadLetterSettled);
   const auto waiting = rejects_.find({request.key, request.slot, request.offset});
   if (waiting == rejects_.end()) return;
   std::vector<WaitingReject> answers = std::move(waiting->second);
@@ -171,6 +174,7 @@ Result<delivery::LanePartReport> Shard::start_lane(const Lane& lane) {
     sum.matched += report->matched;
     sum.taken += report->taken;
   }
+  io::failpoint(io::Failpoint::kLaneTaken);
   schedule_turn();
   return sum;
 }

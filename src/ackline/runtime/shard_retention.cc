@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ackline/base/logging.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/runtime/shard.h"
 
 namespace ackline::runtime {
@@ -39,6 +40,7 @@ void Shard::truncate(PartitionNumber number, Partition& partition, Offset start)
   journal_->append(static_cast<std::uint8_t>(state::RecordType::kLogStart), number,
                    as_bytes(scratch_));
   dispatcher_->on_log_start(number, start);
+  io::failpoint(io::Failpoint::kLogStartMoved);
   after_sync([this, number](const Error* error) {
     const auto found = partitions_.find(number);
     if (error != nullptr || found == partitions_.end()) return;

@@ -5,6 +5,7 @@
 #include "ackline/base/check.h"
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/io/checkpoint/format.h"
+#include "ackline/io/failpoint.h"
 
 namespace ackline::io {
 namespace {
@@ -63,6 +64,7 @@ Result<std::unique_ptr<CheckpointWriter>> CheckpointWriter::begin(FileSystem& fs
   const std::string name = checkpoint::file_name(info.sequence);
   auto file = fs.open(join(directory, name), OpenMode::kCreateNew);
   if (!file) return fail(file);
+  failpoint(Failpoint::kCheckpointBegun);
   auto impl = std::make_unique<Impl>(Impl{.fs = fs,
                                           .directory = std::move(directory),
                                           .info = info,
@@ -103,9 +105,12 @@ Result<CheckpointInfo> CheckpointWriter::finish(Lsn applied_all) {
   impl_->index_at = bytes_written();
   impl_->buffer += checkpoint::encode_index(impl_->heads);
   if (auto done = impl_->flush(); !done) return fail(done);
+  failpoint(Failpoint::kCheckpointWritten);
   if (auto done = impl_->file->sync(); !done) return fail(done);
+  failpoint(Failpoint::kCheckpointSynced);
   // The file's name must be on disk before a manifest says it.
   if (auto done = impl_->fs.sync_directory(impl_->directory); !done) return fail(done);
+  failpoint(Failpoint::kCheckpointNamed);
   Lsn lowest = applied_all;
   for (const auto& head : impl_->heads) lowest = std::min(lowest, head.applied);
   impl_->highest_applied = std::max(impl_->highest_applied, lowest);
@@ -136,7 +141,9 @@ Result<void> CheckpointWriter::publish(Lsn journal_synced) {
     return done;
   }
   impl_->stage = Impl::Stage::kPublished;
+  failpoint(Failpoint::kCheckpointPublished);
   impl_->remove_others();
+  failpoint(Failpoint::kCheckpointOthersRemoved);
   return {};
 }
 

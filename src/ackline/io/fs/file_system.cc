@@ -1,5 +1,7 @@
 #include "ackline/io/fs/file_system.h"
 
+#include "ackline/io/failpoint.h"
+
 namespace ackline::io {
 
 std::string join(std::string_view directory, std::string_view name) {
@@ -27,11 +29,16 @@ Result<void> write_file_atomic(FileSystem& fs, const std::string& path, std::str
   if (!file) return fail(file);
   if (auto done = (*file)->resize(0); !done) return fail(done);
   if (auto done = (*file)->write(0, as_bytes(content)); !done) return fail(done);
+  failpoint(Failpoint::kReplaceWritten);
   if (auto done = (*file)->sync(); !done) return fail(done);
+  failpoint(Failpoint::kReplaceSynced);
   file->reset();
   if (auto done = fs.rename(beside, path); !done) return fail(done);
+  failpoint(Failpoint::kReplaceRenamed);
   const auto slash = path.rfind('/');
-  return fs.sync_directory(slash == std::string::npos ? "." : path.substr(0, slash));
+  auto named = fs.sync_directory(slash == std::string::npos ? "." : path.substr(0, slash));
+  failpoint(Failpoint::kReplaceNamed);
+  return named;
 }
 
 }  // namespace ackline::io

@@ -5,6 +5,7 @@
 
 #include "ackline/base/check.h"
 #include "ackline/base/plants.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/io/journal/batch_builder.h"
 #include "ackline/io/journal/journal_files.h"
 
@@ -121,10 +122,12 @@ void Journal::Impl::start_sync() {
   options.storage.run(
       options.shard.value(),
       [&fs = options.fs, directory = options.directory, round] {
+        failpoint(Failpoint::kJournalSyncBefore);
         for (const auto& file : round->set.files) {
           if (round->outcome) round->outcome = file->sync();
         }
         if (round->outcome && round->set.directory) round->outcome = fs.sync_directory(directory);
+        failpoint(Failpoint::kJournalSyncAfter);
       },
       options.executor,
       [self = shared_from_this(), round, target] { self->end_sync(target, round->outcome); });
@@ -134,6 +137,7 @@ void Journal::Impl::end_sync(Lsn target, const Result<void>& outcome) {
   if (closed) return;
   syncing = false;
   if (!outcome && !plant(Plant::kFsyncErrorIgnored)) return poison(outcome.error());
+  failpoint(Failpoint::kJournalSyncTold);
   synced = target;
   if (wanted && written > synced) {
     start_sync();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ackline/base/check.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/io/journal/file_names.h"
 
 namespace ackline::io::journal {
@@ -29,12 +30,15 @@ Result<std::shared_ptr<File>> make_filled(FileSystem& fs, const std::string& dir
   auto file = fs.open(path, OpenMode::kCreateNew);
   if (!file) return fail(file);
   auto done = fill_with_zeros(**file, size);
+  failpoint(Failpoint::kJournalSpareFilled);
   if (done) done = (*file)->sync();
+  failpoint(Failpoint::kJournalSpareSynced);
   if (done) done = fs.sync_directory(directory);
   if (!done) {
     static_cast<void>(fs.remove(path));
     return fail(done);
   }
+  failpoint(Failpoint::kJournalSpareNamed);
   return std::shared_ptr<File>(std::move(*file));
 }
 
@@ -60,11 +64,15 @@ Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t
   if (auto done = fill_with_zeros(**file, size); !done) return done;
   if (auto done = write_header(**file, next_sequence_++, first); !done) return done;
   if (auto done = (*file)->write(kFirstBatch, batches); !done) return done;
+  failpoint(Failpoint::kJournalStartWritten);
   // Synced before it has its name: a file that can be found is whole.
   if (auto done = (*file)->sync(); !done) return done;
+  failpoint(Failpoint::kJournalStartSynced);
   const std::string name = file_name(next_number_++);
   if (auto done = fs.rename(half_made, join(options_.directory, name)); !done) return done;
+  failpoint(Failpoint::kJournalStartRenamed);
   if (auto done = fs.sync_directory(options_.directory); !done) return done;
+  failpoint(Failpoint::kJournalStartNamed);
   ++stats_.files_made;
   for (const std::string& leftover : recovered.leftovers) {
     if (leftover != kHalfMadeName) static_cast<void>(fs.remove(join(options_.directory, leftover)));
@@ -90,6 +98,11 @@ Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
     if (auto done = roll(lsn, batch.size()); !done) return done;
   }
   Live& current = live_.back();
+  failpoint(Failpoint::kJournalBatchBefore);
+  if (failpoint_due(Failpoint::kJournalBatchTorn)) {
+    static_cast<void>(current.file->write(position_, batch.first(batch.size() / 2)));
+    die_at(Failpoint::kJournalBatchTorn);
+  }
   if (auto done = current.file->write(position_, batch); !done) {
     writable_ = false;
     ghost_ = true;
@@ -100,6 +113,7 @@ Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
     }
     return done;
   }
+  failpoint(Failpoint::kJournalBatchAfter);
   position_ += batch.size();
   current.last = lsn;
   current.dirty = true;
@@ -114,6 +128,7 @@ Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
       take_spare(std::max(options_.file_bytes, align_up(kFirstBatch + batch_bytes, kBlockBytes)));
   if (!next) return fail(next);
   auto done = write_header(*next->file, next_sequence_++, first);
+  failpoint(Failpoint::kJournalRollHeader);
   if (done && ghost_) done = banish_ghost(*next->file);
   if (!done) {
     remove_later(next->name);
@@ -244,7 +259,9 @@ void JournalFiles::remove_later(const std::string& name) {
   options_.storage.run(
       background_lane(),
       [&fs = options_.fs, path = join(options_.directory, name)] {
+        failpoint(Failpoint::kJournalRemoveBefore);
         static_cast<void>(fs.remove(path));
+        failpoint(Failpoint::kJournalRemoveAfter);
       },
       options_.executor, [] {});
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ackline/base/check.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/log/local/format.h"
 #include "ackline/log/local/partition.h"
 #include "ackline/log/local/records.h"
@@ -53,7 +54,9 @@ Result<void> LocalPartition::write_chunk(Chunk& chunk) {
   if (Result<void> room = grow(*segment, chunk.end_position()); !room) return room;
   segment->unsynced = true;
   const ByteView rest = chunk.bytes().subspan(chunk.flushed);
+  io::failpoint(io::Failpoint::kSegmentWriteBefore);
   if (Result<void> written = segment->file->write(position, rest); !written) return written;
+  io::failpoint(io::Failpoint::kSegmentWriteAfter);
   unflushed_bytes_ -= rest.size();
   chunk.flushed = static_cast<std::uint32_t>(chunk.bytes().size());
   return {};
@@ -84,6 +87,7 @@ Result<void> LocalPartition::open_for_write(Segment& segment, std::uint64_t firs
     const std::string header = format::segment_header(number_, segment.facts.base);
     if (Result<void> written = segment.file->write(0, as_bytes(header)); !written) return written;
     segment.on_disk = true;
+    io::failpoint(io::Failpoint::kSegmentMade);
   }
   if (segment.cut_pending) {
     segment.unsynced = true;
@@ -114,6 +118,7 @@ Result<void> LocalPartition::seal(Segment& segment) {
     segment.unsynced = true;
     if (Result<void> cut = segment.file->resize(length); !cut) return cut;
     segment.allocated = length;
+    io::failpoint(io::Failpoint::kSegmentSealCut);
   }
   if (segment.index_file == nullptr) {
     const std::string path = io::join(directory_, format::index_name(segment.facts.base));
@@ -128,6 +133,7 @@ Result<void> LocalPartition::seal(Segment& segment) {
     return written;
   }
   if (Result<void> cut = segment.index_file->resize(bytes.size()); !cut) return cut;
+  io::failpoint(io::Failpoint::kIndexWritten);
   segment.sealed = true;
   touch(segment);
   return {};

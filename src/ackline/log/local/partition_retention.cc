@@ -1,6 +1,7 @@
 // LocalPartition: what leaves the log.
 #include <algorithm>
 
+#include "ackline/io/failpoint.h"
 #include "ackline/log/local/format.h"
 #include "ackline/log/local/partition.h"
 
@@ -31,11 +32,13 @@ Result<void> LocalPartition::remove_truncated() {
   while (!segments_.empty() && !segments_.front().empty() &&
          segments_.front().facts.end <= log_start_) {
     Segment& segment = segments_.front();
+    io::failpoint(io::Failpoint::kSegmentRemoveBefore);
     for (const std::string& name :
          {format::index_name(segment.facts.base), format::segment_name(segment.facts.base)}) {
       const Result<void> removed = fs_.remove(io::join(directory_, name));
       if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
     }
+    io::failpoint(io::Failpoint::kSegmentRemoveAfter);
     directory_dirty_ = directory_made_;
     drop_tail_before(segment.facts.end);
     segments_.pop_front();
@@ -58,7 +61,10 @@ Result<void> LocalPartition::destroy() {
   unflushed_bytes_ = 0;
   tail_bytes_ = 0;
   cache_.drop(number_);
-  return fs_.remove_all(directory_);
+  io::failpoint(io::Failpoint::kPartitionDestroyBefore);
+  Result<void> removed = fs_.remove_all(directory_);
+  io::failpoint(io::Failpoint::kPartitionDestroyAfter);
+  return removed;
 }
 
 }  // namespace ackline::log

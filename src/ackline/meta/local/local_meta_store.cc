@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "ackline/io/failpoint.h"
 #include "ackline/meta/local/local_record.h"
 #include "ackline/meta/local/watch_hub.h"
 
@@ -166,7 +167,9 @@ Result<Revision> LocalMetaStoreImpl::write(const std::vector<WriteOp>& writes) {
     }
   }
   batch.push_back({std::string(kRevisionKey), encode_revision(revision)});
+  io::failpoint(io::Failpoint::kMetaBatchBefore);
   if (const Result<void> written = kv_.write(batch, true); !written) return fail(written);
+  io::failpoint(io::Failpoint::kMetaBatchAfter);
   for (const WriteOp& write : writes) {
     tie(write);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ackline/base/bytes.h"
+#include "ackline/io/failpoint.h"
 #include "ackline/state/backend/sealed_value.h"
 
 namespace ackline::state {
@@ -192,7 +193,9 @@ Result<std::size_t> KvOffsetStore::write_locked(const std::map<std::string, Offs
     const Result<void> open = require_open();
     return open ? Result<std::size_t>(0) : fail(open);
   }
+  io::failpoint(io::Failpoint::kOffsetsBatchBefore);
   const Result<void> written = kv_.write(batch, false);
+  io::failpoint(io::Failpoint::kOffsetsBatchAfter);
   return written ? Result<std::size_t>(batch.size()) : fail(written);
 }
 
