@@ -1,6 +1,7 @@
-// P9, in process: P1's workload with keys on one shard's thread and on two at once, each with a
-// dispatcher of its own, and on one thread over 16 partitions and over 1 000. Options: --pairs N
-// --events N (a round and thread).
+// P9, in process: P1's workload on one shard's thread and on two at once, each with a dispatcher of
+// its own; and on one thread over 16 partitions and over 1 000, bare, in key order, and in key
+// order with a client whose credit in bytes is what ends first. Options: --pairs N --events N (a
+// round and thread; a tenth of it with credit in bytes).
 #include <fmt/format.h>
 
 #include <memory>
@@ -15,8 +16,8 @@ namespace {
 
 // A shard: a dispatcher and a thread for each round.
 struct Shard {
-  explicit Shard(std::uint32_t partitions)
-      : world(std::make_unique<World>(true, kWindow, kWindow * 256, partitions)) {
+  Shard(bool keys, std::uint64_t window_bytes, std::uint32_t partitions)
+      : world(std::make_unique<World>(keys, kWindow, window_bytes, partitions)) {
     world->fill();
   }
   void run(std::uint64_t events) {
@@ -39,9 +40,12 @@ struct Shard {
 };
 
 struct Lane {
-  Lane(std::string name, std::size_t shards, std::uint32_t partitions)
-      : rounds{std::move(name), {}, {}} {
-    for (std::size_t i = 0; i < shards; ++i) all.push_back(std::make_unique<Shard>(partitions));
+  Lane(std::string name, std::size_t shards, bool keys, std::uint64_t window_bytes,
+       std::uint32_t partitions, std::uint64_t a_part = 1)
+      : rounds{std::move(name), {}, {}}, divisor(a_part) {
+    for (std::size_t i = 0; i < shards; ++i) {
+      all.push_back(std::make_unique<Shard>(keys, window_bytes, partitions));
+    }
   }
   void run(std::uint64_t events) {
     std::vector<std::thread> threads;
@@ -56,21 +60,27 @@ struct Lane {
     return sum;
   }
   Rounds rounds;
+  std::uint64_t divisor;
   std::vector<std::unique_ptr<Shard>> all;
 };
 
 int run(std::uint64_t pairs, std::uint64_t events) {
   std::vector<Lane> lanes;
-  lanes.emplace_back("1 shard", 1, 16);
-  lanes.emplace_back("2 shards", 2, 16);
-  lanes.emplace_back("1000 partitions", 1, 1000);
+  constexpr std::uint64_t kFewBytes = kWindow * 256;  // less than so many frames have
+  lanes.emplace_back("1 shard", 1, false, kAnyBytes, 16);
+  lanes.emplace_back("2 shards", 2, false, kAnyBytes, 16);
+  lanes.emplace_back("1000 partitions", 1, false, kAnyBytes, 1000);
+  lanes.emplace_back("keys, 16 partitions", 1, true, kAnyBytes, 16);
+  lanes.emplace_back("keys, 1000 partitions", 1, true, kAnyBytes, 1000);
+  lanes.emplace_back("bytes, 16 partitions", 1, true, kFewBytes, 16, 10);
+  lanes.emplace_back("bytes, 1000 partitions", 1, true, kFewBytes, 1000, 10);
   for (std::uint64_t pair = 0; pair <= pairs; ++pair) {
     for (Lane& lane : lanes) {
       const std::uint64_t before = lane.total();
       const Stopwatch watch;
-      lane.run(events);
+      lane.run(events / lane.divisor);
       const std::uint64_t done = lane.total() - before;
-      if (done < events * lane.all.size()) {
+      if (done < events / lane.divisor * lane.all.size()) {
         fmt::print(stderr, "{}: no deliveries came any more\n", lane.rounds.name);
         return 1;
       }

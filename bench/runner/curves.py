@@ -130,9 +130,9 @@ def groups(options):
         for size in sizes:
             cycling.make_topic(server, f"g{size}", 4)
             subscribe_many(server, f"g{size}", f"g{size}x", size, groups=size)
-            # Acks are a request a group: so that a request has many, an event comes with some others.
-            events = max(100, options.scale(60_000) // size)
-            points[size] = cycle_work(server, events, copies=size, topic=f"g{size}",
+            # One ack a request: else what a group gets at once would decide the cost, and not how many groups there are.
+            events = max(50, options.scale(40_000) // size)
+            points[size] = cycle_work(server, events, copies=size, mode="single", topic=f"g{size}",
                                       **{"clients": "", "clients-named": f"g{size}x", "count": size})
         return measure(curve, points, options)
 

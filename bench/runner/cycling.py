@@ -2,6 +2,8 @@
 import contextlib
 import statistics
 import subprocess
+import sys
+import time
 
 from bench.runner import peers, rivals
 from bench.runner.publishing import directories
@@ -100,11 +102,13 @@ def p4_p5(options):
         kind, variants = rivals.ALL[name]
         modes = ("single", "messages", "batches") if kind is rivals.JetStream else ("single", "batches")
         for durable in variants:
+            begin = time.monotonic()
             try:
                 rows += rows_of(kind, durable, pairs_of(options, kind, durable, modes))
             except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
                 failed.append(f"{rivals.variant_name(kind, durable)}: {error}")
                 print(f"P4: {failed[-1]}", flush=True)
+            print(f"  {rivals.variant_name(kind, durable)}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     if failed:
         # Kept apart from the rows that could be measured: those are worth having.
         options.failures += [f"P4, P5: {text}" for text in failed]
@@ -113,31 +117,44 @@ def p4_p5(options):
 
 
 def p6(options):
-    """End to end at a fixed rate: from the moment an event was meant to be sent until its delivery is read."""
+    """End to end at a fixed rate: from the moment an event was meant to be sent until its delivery is read. Ours as it is by
+    default, where an event is synced before it is delivered, and with `storage.local.sync: interval`, which syncs within
+    10 ms; JetStream as it is by default syncs within two minutes."""
     rows = []
-    with directories("p6", "p6nats") as (home, nats_home), contextlib.ExitStack() as stack:
-        server = peers.server(home)
-        stack.callback(server.close)
-        topic_for_cycles(server)
+    with directories("p6", "p6interval", "p6nats") as (home, late_home, nats_home), contextlib.ExitStack() as stack:
+        servers = {}
+        for words, where, more in (("synced before it is delivered", home, {}),
+                                   ("synced ≤ 10 ms", late_home, {"storage__local__sync": "interval"})):
+            servers[words] = peers.server(where, **more)
+            stack.callback(servers[words].close)
+            topic_for_cycles(servers[words])
         nats = rivals.JetStream(nats_home, False)
         stack.callback(nats.close)
         client = nats.client("latency", 1, 1)
         for rate in (5_000, 20_000):
             events = rate * 2 if not options.quick else rate // 5
-            mine, theirs, cpu = {}, {}, ([], [])
+            lanes = {words: ([], []) for words in servers}  # what the client saw, and the server's CPU in µs
+            theirs = ([], [])
             for pair in range(options.pairs + 1):
-                ours = our_round(server, "messages", events, rate=rate)
-                other = rival_round(nats, client, events, rate)
-                if pair == 0:
-                    continue
-                for what in ("e2e_p50_us", "e2e_p99_us", "e2e_p999_us"):
-                    mine.setdefault(what, []).append(ours[0][what])
-                    theirs.setdefault(what, []).append(other[0][what])
-                cpu[0].append(ours[1] * 1e6 / events)
-                cpu[1].append(other[1] * 1e6 / events)
-            for what, words in (("e2e_p50_us", "p50"), ("e2e_p99_us", "p99"), ("e2e_p999_us", "p99.9")):
-                limits = {"floor": 1, "target": 0.5} if what != "e2e_p50_us" else {}
-                rows.append(Row("P6", f"end to end at {rate:,}/s, open loop, {words}", "µs", mine[what], "JetStream lazy",
-                                theirs[what], judged="ratio", smaller_is_better=True, cpu_us=statistics.median(cpu[0]),
-                                peer_cpu_us=statistics.median(cpu[1]), **limits))
+                for words, server in servers.items():
+                    note_round(lanes[words], our_round(server, "messages", events, rate=rate), events, pair > 0)
+                note_round(theirs, rival_round(nats, client, events, rate), events, pair > 0)
+            for words, lane in lanes.items():
+                rows += latency_rows(rate, words, lane, theirs)
     return rows
+
+
+def note_round(lane, measured, events, counts):
+    if counts:  # the first is the warm-up
+        lane[0].append(measured[0])
+        lane[1].append(measured[1] * 1e6 / events)
+
+
+def latency_rows(rate, words, mine, theirs):
+    made = []
+    for key, name, limits in (("e2e_p50_us", "p50", {}), ("e2e_p99_us", "p99", {"floor": 1, "target": 0.5}),
+                              ("e2e_p999_us", "p99.9", {"floor": 1, "target": 0.5})):
+        made.append(Row("P6", f"end to end at {rate:,}/s, open loop, {words}, {name}", "µs", [one[key] for one in mine[0]],
+                        "JetStream lazy", [one[key] for one in theirs[0]], judged="ratio", smaller_is_better=True,
+                        cpu_us=statistics.median(mine[1]), peer_cpu_us=statistics.median(theirs[1]), **limits))
+    return made

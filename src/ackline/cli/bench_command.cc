@@ -210,8 +210,8 @@ Result<ExitCode> bench_deliver(Context& context) {
   if (!report) return fail(report);
   if (auto removed = topic.remove(); !removed) return fail(removed);
   print(context,
-        setting_of(context, fmt::format(", {} clients by {}", context.args.integer("clients"),
-                                        context.args.text("by"))),
+        setting_of(context, fmt::format(", taken by {} of a group by {}",
+                                        context.args.integer("clients"), context.args.text("by"))),
         {{"deliver and ack", report->rate()}});
   return ExitCode::kOk;
 }
