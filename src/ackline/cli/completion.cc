@@ -65,8 +65,8 @@ std::vector<std::string> valued_patterns(std::span<const TreeCommand> tree) {
   return patterns;
 }
 
-// Arms "PATH|NAME) words='a b' ;;" of the options with a fixed choice.
-std::string choice_arms(std::span<const TreeCommand> tree) {
+// Arms "PATH|NAME) VARIABLE='a b' ;;" of the options with a fixed choice.
+std::string choice_arms(std::span<const TreeCommand> tree, std::string_view variable) {
   std::string out;
   for (const TreeCommand& command : tree) {
     for (const TreeOption& option : command.options) {
@@ -76,7 +76,7 @@ std::string choice_arms(std::span<const TreeCommand> tree) {
         patterns.push_back(quoted(command.path + "|" + name));
       }
       if (patterns.empty()) continue;
-      out += fmt::format("      {}) words={} ;;\n", fmt::join(patterns, "|"),
+      out += fmt::format("      {}) {}={} ;;\n", fmt::join(patterns, "|"), variable,
                          quoted(fmt::format("{}", fmt::join(option.allowed, " "))));
     }
   }
@@ -139,7 +139,7 @@ _ackline() {{
 }}
 complete -o default -F _ackline ackline
 )",
-      fmt::join(valued_patterns(tree), "|"), paths_pattern(tree), choice_arms(tree),
+      fmt::join(valued_patterns(tree), "|"), paths_pattern(tree), choice_arms(tree, "words"),
       fmt::join(valued_patterns(tree), "|"),
       arms(tree, "        ",
            [&](const TreeCommand& command) {
@@ -213,14 +213,7 @@ else
   compdef _ackline ackline
 fi
 )",
-      fmt::join(valued_patterns(tree), "|"), paths_pattern(tree),
-      [&] {
-        std::string out = choice_arms(tree);
-        for (std::size_t at = 0; (at = out.find(" words=", at)) != std::string::npos; at += 8) {
-          out.replace(at, 7, " words_=");
-        }
-        return out;
-      }(),
+      fmt::join(valued_patterns(tree), "|"), paths_pattern(tree), choice_arms(tree, "words_"),
       fmt::join(valued_patterns(tree), "|"),
       arms(tree, "    ",
            [&](const TreeCommand& command) {

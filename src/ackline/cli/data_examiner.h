@@ -8,6 +8,7 @@
 
 #include "ackline/base/types.h"
 #include "ackline/cli/data_examination.h"
+#include "ackline/cli/shard_place.h"
 #include "ackline/io/journal/recovery.h"
 #include "ackline/meta/meta_store.h"
 #include "ackline/state/data_directory.h"
@@ -15,12 +16,6 @@
 namespace ackline::cli {
 
 inline constexpr std::string_view kRestore = "Restore the data directory from a backup.";
-
-struct ShardPlace {
-  std::string path;
-  std::uint32_t count = 1;
-  std::uint32_t index = 0;
-};
 
 class Examiner {
  public:

@@ -11,21 +11,6 @@
 #include "ackline/runtime/shard_checkpoint.h"
 
 namespace ackline::cli {
-namespace {
-
-// "2-0": shard 0 of 2.
-std::optional<ShardPlace> shard_place(const std::string& journal, const std::string& name) {
-  ShardPlace place;
-  place.path = io::join(journal, name);
-  const char* end = name.data() + name.size();
-  const auto count = std::from_chars(name.data(), end, place.count);
-  if (count.ec != std::errc() || count.ptr == end || *count.ptr != '-') return std::nullopt;
-  const auto index = std::from_chars(count.ptr + 1, end, place.index);
-  if (index.ec != std::errc() || index.ptr != end) return std::nullopt;
-  return place;
-}
-
-}  // namespace
 
 void Examiner::examine_shards() {
   const std::string journal = io::join(path_, state::kJournalName);

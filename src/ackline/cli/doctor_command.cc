@@ -7,6 +7,7 @@
 #include "ackline/cli/commands.h"
 #include "ackline/cli/config_sources.h"
 #include "ackline/cli/data_examination.h"
+#include "ackline/cli/data_repair.h"
 #include "ackline/io/fs/posix_file_system.h"
 
 namespace ackline::cli {
@@ -80,6 +81,75 @@ void print(Context& context, const std::vector<Finding>& findings, FindingLevel 
   }
 }
 
+std::string plan_json(const RepairPlan& plan, const std::string& backup, bool done) {
+  std::string steps;
+  for (const RepairStep& step : plan.steps()) {
+    std::vector<std::string> of = step.of;
+    if (!steps.empty()) steps += ",";
+    steps += JsonObject()
+                 .text("where", step.where)
+                 .text("what", step.what)
+                 .integer("lost", step.lost)
+                 .texts("backedUp", of)
+                 .str();
+  }
+  std::string without;
+  for (const NoRepair& one : plan.without()) {
+    if (!without.empty()) without += ",";
+    without += JsonObject().text("where", one.where).text("why", one.why).str();
+  }
+  return JsonObject()
+      .boolean("done", done)
+      .text("backup", backup)
+      .raw("steps", "[" + steps + "]")
+      .raw("without", "[" + without + "]")
+      .str();
+}
+
+void print_plan(Console& console, const RepairPlan& plan, const std::string& backup) {
+  for (const RepairStep& step : plan.steps()) {
+    console.out_line(
+        fmt::format("{}{}: {}", console.paint(Colour::kYellow, "repair  "), step.where, step.what));
+    for (const std::string& one : step.of) console.out_line("        copied first: " + one);
+  }
+  for (const NoRepair& one : plan.without()) {
+    console.out_line(
+        fmt::format("{}{}: {}", console.paint(Colour::kRed, "none    "), one.where, one.why));
+  }
+  if (!plan.steps().empty()) console.out_line("backup of what changes: " + backup);
+}
+
+Result<ExitCode> repair(Context& context, io::FileSystem& fs, const std::string& data) {
+  auto plan = RepairPlan::make(fs, data);
+  if (!plan) return fail(plan);
+  std::string backup = context.args.text("backup");
+  if (backup.empty()) {
+    auto free = plan->default_backup();
+    if (!free) return fail(free);
+    backup = std::move(*free);
+  }
+  const ExitCode rest = plan->without().empty() ? ExitCode::kOk : ExitCode::kFailed;
+  Console& console = context.console;
+  if (!context.json) print_plan(console, *plan, backup);
+  const bool dry_run = context.args.flag("dry-run");
+  if (dry_run || plan->steps().empty()) {
+    if (context.json) {
+      console.out_line(plan_json(*plan, backup, false));
+    } else {
+      console.out_line(dry_run ? "dry run: nothing was changed" : "there is nothing to repair");
+    }
+    return rest;
+  }
+  if (!confirmed(context, fmt::format("Repair {} like this?", data))) return ExitCode::kUsage;
+  if (auto done = plan->apply(backup); !done) return fail(done);
+  if (context.json) {
+    console.out_line(plan_json(*plan, backup, true));
+  } else {
+    console.out_line("done. Run `ackline doctor` once more, then start the server.");
+  }
+  return rest;
+}
+
 Result<ExitCode> doctor(Context& context) {
   auto sources = config_sources(context.args);
   if (!sources) return fail(sources);
@@ -89,6 +159,10 @@ Result<ExitCode> doctor(Context& context) {
   const std::string& configured = report.config.string("data.path");
   const bool named = context.api.options().data_path != ApiOptions{}.data_path;
   const std::string data = named ? context.api.options().data_path : configured;
+  if (context.args.flag("repair")) return repair(context, fs, data);
+  if (context.args.flag("dry-run") || context.args.has("backup")) {
+    return usage(context, "--backup and --dry-run are for --repair");
+  }
   std::vector<Finding> findings;
   examine_config(report, findings);
   examine_machine(fs, report.config, data, findings);
@@ -111,11 +185,22 @@ Result<ExitCode> doctor(Context& context) {
 }  // namespace
 
 std::vector<CommandSpec> doctor_commands() {
+  std::vector<OptionSpec> options = config_options();
+  options.push_back({.names = "--repair",
+                     .kind = OptionKind::kFlag,
+                     .help = "Mend what can be mended, after saying what it will do"});
+  options.push_back({.names = "--backup",
+                     .help = "Where copies of what changes go; default: a new one in the data "
+                             "directory"});
+  options.push_back(
+      {.names = "--dry-run", .kind = OptionKind::kFlag, .help = "Say what a repair would do"});
+  options.push_back(confirm_option());
   return {{.path = "doctor",
-           .help = "Examine configuration, machine and a stopped server's data",
+           .help = "Examine configuration, machine and a stopped server's data; repair on request",
            .examples = "ackline doctor --data /var/lib/ackline\n"
-                       "  ackline doctor -c ackline.yaml --output json",
-           .options = config_options(),
+                       "  ackline doctor -c ackline.yaml --output json\n"
+                       "  ackline doctor --data /var/lib/ackline --repair --dry-run",
+           .options = std::move(options),
            .run = doctor}};
 }
 

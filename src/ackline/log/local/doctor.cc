@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view kRestore =
     "Restore the file from a backup, or move the partition's directory away to give its events up.";
 constexpr std::string_view kDropIndex = "Remove the index file; it is made again from the segment.";
+constexpr std::string_view kRemove = "Remove it.";
+constexpr std::string_view kRemoveLater = "Remove it once nothing is missing.";
 constexpr std::string_view kLeave = "Nothing to do: the next start cuts it off and refills it.";
 
 struct IndexFile {
@@ -83,8 +85,25 @@ class Examination {
  private:
   void problem(Severity severity, const std::string& name, std::uint64_t position, std::string what,
                std::string_view remedy) {
-    report_.problems.push_back(
-        {severity, io::join(directory_, name), position, std::move(what), std::string(remedy)});
+    Problem found{.severity = severity,
+                  .file = io::join(directory_, name),
+                  .position = position,
+                  .what = std::move(what),
+                  .remedy = std::string(remedy),
+                  .mend_file = {},
+                  .segment = {}};
+    const auto segment = format::parse_segment_name(name);
+    if (remedy == kRestore && segment) {
+      found.mend = Mend::kGiveUp;
+      found.segment = *segment;
+    } else if (remedy == kDropIndex && segment) {
+      found.mend = Mend::kRemoveFile;
+      found.mend_file = io::join(directory_, format::index_name(*segment));
+    } else if (remedy == kDropIndex || remedy == kRemove || remedy == kRemoveLater) {
+      found.mend = Mend::kRemoveFile;
+      found.mend_file = found.file;
+    }
+    report_.problems.push_back(std::move(found));
   }
 
   void read_section(std::string_view bytes) {
@@ -104,16 +123,16 @@ class Examination {
       } else if (name.ends_with(".log.stray")) {
         problem(Severity::kNote, name, 0,
                 "A file that no checkpoint and no journal knew at a start was put aside.",
-                "Remove it once nothing is missing.");
+                kRemoveLater);
       } else if (!format::parse_index_name(name)) {
-        problem(Severity::kNote, name, 0, "This is no file of ours.", "Remove it.");
+        problem(Severity::kNote, name, 0, "This is no file of ours.", kRemove);
       }
     }
     std::ranges::sort(logs_);
     for (const std::string& name : names) {
       const auto base = format::parse_index_name(name);
       if (base && !std::ranges::binary_search(logs_, *base)) {
-        problem(Severity::kNote, name, 0, "An index without its segment.", "Remove it.");
+        problem(Severity::kNote, name, 0, "An index without its segment.", kRemove);
       }
     }
   }

@@ -24,12 +24,22 @@ enum class Severity : std::uint8_t {
   kDamage,  // events are lost or cannot be trusted
 };
 
+// What a repair can do about it.
+enum class Mend : std::uint8_t {
+  kNothing,     // the next start does it, or nobody can
+  kRemoveFile,  // `mend_file` is of no use, or is made again
+  kGiveUp,      // the events of this segment
+};
+
 struct Problem {
   Severity severity = Severity::kDamage;
   std::string file;
   std::uint64_t position = 0;
   std::string what;    // one sentence
   std::string remedy;  // one sentence
+  Mend mend = Mend::kNothing;
+  std::string mend_file;  // kRemoveFile
+  Offset segment;         // kGiveUp: its base
 };
 
 struct SegmentReport {
