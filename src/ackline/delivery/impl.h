@@ -1,6 +1,6 @@
 // The inside of the dispatcher, shared by its sources: setup.cc, clients.cc, offers.cc, leases.cc,
 // reads.cc, settles.cc, attempts.cc, dead_letters.cc, timers.cc, recovery.cc, snapshot.cc,
-// reopen.cc, lanes.cc, reports.cc, stuck.cc.
+// reopen.cc, reorder.cc, lanes.cc, reports.cc, stuck.cc.
 //
 // Time in here is the data directory's own: it advances with the process's monotonic clock, stands
 // still while the process is down or the server itself is stalled (`skew_` is the difference), and
@@ -187,6 +187,11 @@ class Dispatcher::Impl {
   void note_gone(Progress& progress, Offset first, std::uint64_t events);
   void start_generation(Progress& progress, Generation generation, Offset frontier);
   [[nodiscard]] static std::uint64_t settled_from(const Progress& progress, Offset from);
+
+  // --- reorder.cc
+  void reorder(Progress& progress);
+  void list_unkeyed(Progress& progress);
+  Served serve_unkeyed(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
 
   // --- lanes.cc
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part);

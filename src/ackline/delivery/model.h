@@ -123,6 +123,11 @@ struct Progress {
   std::optional<MonoMs> read_again_at;  // after one that failed
   std::optional<Offset> arrived_from;   // one that came
   log::ReadBatch arrived;
+  struct Unkeyed {
+    Offset offset;
+    std::uint32_t slot;
+  };
+  std::vector<Unkeyed> unkeyed;  // in flight, their keys not read yet; the lowest last (reorder.cc)
   struct Resend {
     std::uint32_t slot;
     Epoch epoch;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ackline/base/check.h"
+#include "ackline/delivery/event_key.h"
 #include "ackline/delivery/impl.h"
 #include "ackline/event/expiry.h"
 #include "ackline/event/filter.h"
@@ -19,15 +20,6 @@ constexpr std::uint32_t kSiftEvents = 64;  // least to read where not every even
 bool expired(const log::StoredEvent& event, WallMs now) {
   const Result<event::FrameView> view = event::FrameView::open(event.frame);
   return view && event::is_expired(*view, event.append_time, now);
-}
-
-std::uint64_t hash_of_key(const event::FrameView& view) {
-  const std::string_view key = view.get("partitionkey");
-  if (key.empty()) {
-    return 0;
-  }
-  const std::uint64_t hash = checksum64(as_bytes(key));
-  return hash == 0 ? 1 : hash;
 }
 
 void add_to(std::vector<OffsetRange>& ranges, Offset offset) {
@@ -118,7 +110,10 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve(Progress& progress, std::uint32
   if (progress.is_lane()) {
     served = serve_lane(progress, quantum, used);
   } else {
-    served = serve_keys(progress, quantum, used);
+    served = serve_unkeyed(progress, quantum, used);
+    if (served == Served::kIdle) {
+      served = serve_keys(progress, quantum, used);
+    }
     if (served == Served::kIdle) {
       served = serve_cursor(progress, quantum, used);
     }

@@ -347,6 +347,7 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
     static_cast<void>(reset(progress.key, partition.log_start, false));
   }
   drop_below(progress, partition.log_start);
+  list_unkeyed(progress);
   wake(progress);
 }
 

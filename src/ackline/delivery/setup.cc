@@ -45,8 +45,12 @@ void Dispatcher::Impl::add_group(GroupSpec spec) {
 void Dispatcher::Impl::update_group(ProgressNumber number, GroupPolicy policy) {
   ACKLINE_CHECK(!policy.backoff_ms.empty());
   if (Group* group = find_group(number); group != nullptr) {
+    const bool reorders = policy.ordering != group->spec.policy.ordering;
     group->spec.policy = std::move(policy);
     for (Progress* progress : group->progress) {
+      if (reorders && !progress->is_lane()) {
+        reorder(*progress);
+      }
       wake(*progress);
     }
   }

@@ -133,6 +133,8 @@ class Frontier {
   // Reads again from the frontier, e.g. after the log was lost and found: settled stays settled,
   // what is pending stays in flight.
   void rewind();
+  // The same, and `forgotten`, which are pending but in flight nowhere, were never offered.
+  void read_again(std::span<const Offset> forgotten);
   // The log begins at `log_start` now: what was below is gone and terminal. Returns how many events
   // that were offered and not terminal went that way.
   std::uint64_t log_start_moved(Offset log_start);

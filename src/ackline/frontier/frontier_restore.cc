@@ -122,6 +122,16 @@ void Frontier::rewind() {
   ahead_ = 0;
 }
 
+void Frontier::read_again(std::span<const Offset> forgotten) {
+  for (const Offset offset : forgotten) {
+    if (is_pending(offset)) {
+      window_.set(raw(offset), Mark::kNone);
+      --pending_;
+    }
+  }
+  rewind();
+}
+
 std::uint64_t Frontier::log_start_moved(Offset log_start) {
   return log_start.value() <= 0 ? 0 : pass_to(raw(log_start));
 }

@@ -89,6 +89,10 @@ class Model {
     // As the real one: gaps below the old cursor are learnt again.
     cursor_ = next_;
   }
+  void read_again(const std::vector<Offset>& forgotten) {
+    for (const Offset offset : forgotten) pending_.erase(offset.value());
+    rewind();
+  }
   // What deserialise(serialise()) leaves: gaps below the last settled event stay known, nothing is
   // in flight.
   void restart() {

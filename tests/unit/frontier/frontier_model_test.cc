@@ -71,8 +71,12 @@ class Schedule {
       model_ = Model(start);
       real_.reset(Offset(start));
     } else if (dice < 996) {
-      real_.rewind();
-      model_.rewind();
+      std::vector<Offset> forgotten;
+      for (const std::int64_t offset : model_.pending()) {
+        if (random_.chance(1, 3)) forgotten.emplace_back(offset);
+      }
+      real_.read_again(forgotten);
+      model_.read_again(forgotten);
     } else {
       real_.trim();
     }
