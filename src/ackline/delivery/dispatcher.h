@@ -57,9 +57,10 @@ enum class SettleStatus : std::uint8_t { kAcked, kNacked, kRejected, kExtended, 
 struct SettleAnswer {
   SettleStatus status = SettleStatus::kAcked;
   std::int64_t lease_ms = 0;  // kExtended: left from now
-  // A reject ends only when its dead letter is written: the answer is given by `rejected` in that
-  // batch.
+  // No answer yet: a dead letter of this event is being written. After `dead_lettered` a reject that
+  // asked for it is answered by its outcome; `again`: this one is asked again then.
   bool pending = false;
+  bool again = false;
 };
 
 // A group, or a lane of it, that makes no progress on a partition although it could.

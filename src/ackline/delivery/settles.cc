@@ -56,11 +56,8 @@ Result<SettleAnswer> Dispatcher::Impl::settle_current(Progress& progress, std::u
     return fail(ErrorCode::kNotOwner, "the delivery is held by another client");
   }
   if (slot.asked != 0) {
-    if (request.verb == Verb::kReject &&
-        slot.reason == static_cast<unsigned>(DeadReason::kRejected)) {
-      return SettleAnswer{.status = SettleStatus::kAlready, .pending = true};
-    }
-    return fail(ErrorCode::kUnavailable, "its dead letter is being written", "Ask again.");
+    // What this is worth shows when its dead letter is written or refused.
+    return SettleAnswer{.pending = true, .again = true};
   }
   const bool live = slot.state() == SlotState::kLeased;
   switch (request.verb) {

@@ -225,16 +225,22 @@ Result<DeadLetterSelection> selection_of(const TopicPtr& topic, const api::DeadL
 void scan_dead_letters(Shard& shard, std::shared_ptr<const DeadLetterSelection> selection,
                        std::move_only_function<void(DeadLetterPart)> done) {
   // What was answered before is in: the round first, then the walk.
-  shard.report<bool>(
-      [] { return true; },
-      [&shard, selection = std::move(selection), done = std::move(done)](bool) mutable {
-        auto walk = std::make_shared<Walk>(
-            Walk{shard, std::move(selection), std::move(done), {}, 0, {}, 0, false});
-        if (walk->selection->plain()) {
-          walk->part.total = count_entries(shard, *walk->selection);
-        }
-        step(walk);
-      });
+  shard.report<bool>([] { return true; },
+                     [&shard, selection = std::move(selection),
+                      done = std::move(done)](const Result<bool>& synced) mutable {
+                       if (!synced) {
+                         DeadLetterPart failed;
+                         failed.error = synced.error();
+                         done(std::move(failed));
+                         return;
+                       }
+                       auto walk = std::make_shared<Walk>(
+                           Walk{shard, std::move(selection), std::move(done), {}, 0, {}, 0, false});
+                       if (walk->selection->plain()) {
+                         walk->part.total = count_entries(shard, *walk->selection);
+                       }
+                       step(walk);
+                     });
 }
 
 }  // namespace ackline::runtime

@@ -311,9 +311,9 @@ void Edge::start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem s
 // A running lane's counts are the shards'; one that has ended carries its own.
 void Edge::with_counts(std::vector<LanePtr> lanes, api::Done<std::vector<api::LaneItem>> done) {
   using Reports = std::map<ProgressNumber, delivery::LaneReport>;
-  gather<Reports>(
+  gather_reports<Reports>(
       node_, executor(),
-      [lanes](ShardUnit& unit, std::move_only_function<void(Reports)> answer) {
+      [lanes](ShardUnit& unit, ReportDone<Reports> answer) {
         unit.shard->report<Reports>(
             [&unit, lanes] {
               Reports reports;
@@ -324,13 +324,17 @@ void Edge::with_counts(std::vector<LanePtr> lanes, api::Done<std::vector<api::La
             },
             std::move(answer));
       },
-      [lanes, done = std::move(done)](const std::vector<Reports>& parts) mutable {
+      [lanes, done = std::move(done)](const Result<std::vector<Reports>>& parts) mutable {
+        if (!parts) {
+          done(fail(parts));
+          return;
+        }
         std::vector<api::LaneItem> items;
         for (const LanePtr& lane : lanes) {
           api::LaneItem item = item_of(*lane);
           if (lane->state != LaneState::kDone) {
             std::vector<delivery::LaneReport> reports;
-            for (const Reports& part : parts) reports.push_back(part.at(lane->number));
+            for (const Reports& part : *parts) reports.push_back(part.at(lane->number));
             const delivery::LaneReport sum = sum_lane(reports);
             item.offered = sum.offered;
             item.resolved = sum.resolved;

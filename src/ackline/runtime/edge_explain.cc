@@ -37,6 +37,20 @@ api::ExplainPartition capture_explain(ShardUnit& unit, const delivery::ProgressK
   return out;
 }
 
+// How many of the group's clients whose home is here are there; a poller between two polls is, too.
+std::uint64_t clients_there(const ShardUnit& unit, const std::vector<SubscriptionPtr>& members,
+                            std::int64_t idle_ms) {
+  std::uint64_t count = 0;
+  for (const SessionView& view : unit.sessions->views()) {
+    const bool fresh = unit.shard->wall().value() - view.last_seen.value() < idle_ms;
+    if (!view.connected && !fresh) continue;
+    for (const SubscriptionPtr& one : members) {
+      if (one->client_id == view.client_id) ++count;
+    }
+  }
+  return count;
+}
+
 // Adds id, type and key of each blocking event.
 void add_events(
     ShardUnit& unit, const TopicPtr& topic,
@@ -96,20 +110,12 @@ void Edge::explain(std::string topic, std::string group, std::optional<std::uint
     std::uint64_t connected = 0;
   };
   const auto members = catalog().subscriptions_of_group(topic, group);
-  gather<Part>(
+  gather_reports<Part>(
       node_, executor(),
       [of, members, partition, number = (*found)->number, ids = &node_.deps().ids,
-       idle_ms = node_.options().client_idle_ms](ShardUnit& unit,
-                                                 std::move_only_function<void(Part)> answer) {
+       idle_ms = node_.options().client_idle_ms](ShardUnit& unit, ReportDone<Part> answer) {
         auto part = std::make_shared<Part>();
-        for (const SessionView& view : unit.sessions->views()) {
-          // A poller between two polls is there, too.
-          const bool fresh = unit.shard->wall().value() - view.last_seen.value() < idle_ms;
-          if (!view.connected && !fresh) continue;
-          for (const SubscriptionPtr& one : members) {
-            if (one->client_id == view.client_id) ++part->connected;
-          }
-        }
+        part->connected = clients_there(unit, members, idle_ms);
         using Map = std::map<std::uint32_t, api::ExplainPartition>;
         unit.shard->report<Map>(
             [&unit, of, partition, number, ids] {
@@ -121,18 +127,27 @@ void Edge::explain(std::string topic, std::string group, std::optional<std::uint
               }
               return all;
             },
-            [&unit, of, part, answer = std::move(answer)](Map all) mutable {
-              add_events(unit, of, std::move(all),
+            [&unit, of, part, answer = std::move(answer)](Result<Map> all) mutable {
+              if (!all) {
+                answer(fail(all));
+                return;
+              }
+              add_events(unit, of, std::move(*all),
                          [part, answer = std::move(answer)](Map filled) mutable {
                            part->partitions = std::move(filled);
                            answer(std::move(*part));
                          });
             });
       },
-      [at = executor().clock().wall(), done = std::move(done)](std::vector<Part> parts) mutable {
+      [at = executor().clock().wall(),
+       done = std::move(done)](Result<std::vector<Part>> parts) mutable {
+        if (!parts) {
+          done(fail(parts));
+          return;
+        }
         api::ExplainAnswer answer;
         answer.as_of = at;
-        for (Part& part : parts) {
+        for (Part& part : *parts) {
           answer.partitions.merge(part.partitions);
           answer.clients += part.connected;
         }

@@ -66,10 +66,10 @@ void merge(const GroupPart& from, GroupPart& into) {
   }
 }
 
-void with_sums(Node& node, Executor& home, std::move_only_function<void(const GroupPart&)> done) {
-  gather<GroupPart>(
+void with_sums(Node& node, Executor& home, ReportDone<GroupPart> done) {
+  gather_reports<GroupPart>(
       node, home,
-      [](ShardUnit& unit, std::move_only_function<void(GroupPart)> answer) {
+      [](ShardUnit& unit, ReportDone<GroupPart> answer) {
         unit.shard->report<GroupPart>(
             [&unit] {
               GroupPart part;
@@ -78,10 +78,14 @@ void with_sums(Node& node, Executor& home, std::move_only_function<void(const Gr
             },
             std::move(answer));
       },
-      [done = std::move(done)](const std::vector<GroupPart>& parts) mutable {
+      [done = std::move(done)](const Result<std::vector<GroupPart>>& parts) mutable {
+        if (!parts) {
+          done(fail(parts));
+          return;
+        }
         GroupPart all;
-        for (const GroupPart& part : parts) merge(part, all);
-        done(all);
+        for (const GroupPart& part : *parts) merge(part, all);
+        done(std::move(all));
       });
 }
 
@@ -111,14 +115,20 @@ void Edge::groups(std::optional<std::string> topic, api::Done<std::vector<api::G
       return;
     }
   }
-  with_sums(node_, executor(), [this, topic, done = std::move(done)](const GroupPart& all) mutable {
-    std::vector<api::GroupItem> items;
-    for (const GroupPtr& group : catalog().groups(topic.value_or(""))) {
-      const auto clients = catalog().subscriptions_of_group(group->topic, group->name).size();
-      items.push_back(item_of(*group, clients, all));
-    }
-    done(std::move(items));
-  });
+  with_sums(node_, executor(),
+            [this, topic, done = std::move(done)](const Result<GroupPart>& all) mutable {
+              if (!all) {
+                done(fail(all));
+                return;
+              }
+              std::vector<api::GroupItem> items;
+              for (const GroupPtr& group : catalog().groups(topic.value_or(""))) {
+                const auto clients =
+                    catalog().subscriptions_of_group(group->topic, group->name).size();
+                items.push_back(item_of(*group, clients, *all));
+              }
+              done(std::move(items));
+            });
 }
 
 void Edge::group(std::string topic, std::string group, api::Done<api::GroupItem> done) {
@@ -128,9 +138,13 @@ void Edge::group(std::string topic, std::string group, api::Done<api::GroupItem>
     return;
   }
   with_sums(node_, executor(),
-            [this, at = *found, done = std::move(done)](const GroupPart& all) mutable {
+            [this, at = *found, done = std::move(done)](const Result<GroupPart>& all) mutable {
+              if (!all) {
+                done(fail(all));
+                return;
+              }
               const auto clients = catalog().subscriptions_of_group(at->topic, at->name).size();
-              done(item_of(*at, clients, all));
+              done(item_of(*at, clients, *all));
             });
 }
 

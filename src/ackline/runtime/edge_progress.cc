@@ -53,20 +53,20 @@ void add_ages(ShardUnit& unit, std::vector<LagPart> parts,
 
 using Wanted = std::set<ProgressNumber>;
 
-using LagParts = Result<std::vector<LagPart>>;
+using LagParts = std::vector<LagPart>;
 
 void lag_of_shard(ShardUnit& unit, std::shared_ptr<const Wanted> wanted,
-                  std::move_only_function<void(LagParts)> answer) {
-  unit.shard->try_report<std::vector<LagPart>>(
+                  ReportDone<LagParts> answer) {
+  unit.shard->report<LagParts>(
       [&unit, wanted] {
-        std::vector<LagPart> parts;
+        LagParts parts;
         for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
           if (!wanted->contains(key.progress)) continue;
           if (auto part = capture_lag(unit, key)) parts.push_back(std::move(*part));
         }
         return parts;
       },
-      [&unit, answer = std::move(answer)](LagParts parts) mutable {
+      [&unit, answer = std::move(answer)](Result<LagParts> parts) mutable {
         if (parts) {
           add_ages(unit, std::move(*parts), std::move(answer));
         } else {
@@ -95,7 +95,7 @@ struct Audit {
   Result<void> outcome;
 };
 
-void recount_all(Node& node, const std::vector<std::vector<LagPart>>& parts, Audit& audited) {
+void recount_all(Node& node, const std::vector<LagParts>& parts, Audit& audited) {
   for (const auto& shard : parts) {
     for (const LagPart& part : shard) {
       audited.counts[{part.group, part.partition}] = recount(node, part, audited.outcome);
@@ -104,8 +104,8 @@ void recount_all(Node& node, const std::vector<std::vector<LagPart>>& parts, Aud
 }
 
 // The parts of one group, summed; with the audit's own count beside.
-api::GroupLag lag_of_group(const Group& group, WallMs as_of,
-                           const std::vector<std::vector<LagPart>>& parts, const Audit* audited) {
+api::GroupLag lag_of_group(const Group& group, WallMs as_of, const std::vector<LagParts>& parts,
+                           const Audit* audited) {
   api::GroupLag answer;
   answer.topic = group.topic;
   answer.group = group.name;
@@ -151,7 +151,7 @@ void Edge::lag(std::optional<std::string> topic, std::optional<std::string> grou
     wanted->insert(one->number);
   }
   auto shared_done = std::make_shared<api::Done<std::vector<api::GroupLag>>>(std::move(done));
-  const auto combine = [this, groups, shared_done](const std::vector<std::vector<LagPart>>& parts,
+  const auto combine = [this, groups, shared_done](const std::vector<LagParts>& parts,
                                                    const Audit* audited) {
     if (audited != nullptr && !audited->outcome) {
       (*shared_done)(fail(audited->outcome));
@@ -163,31 +163,26 @@ void Edge::lag(std::optional<std::string> topic, std::optional<std::string> grou
     }
     (*shared_done)(std::move(answers));
   };
-  gather<LagParts>(
+  gather_reports<LagParts>(
       node_, executor(),
-      [wanted, audit](ShardUnit& unit, std::move_only_function<void(LagParts)> answer) {
+      [wanted, audit](ShardUnit& unit, ReportDone<LagParts> answer) {
         // An audit reads files: what is only in the tail is written first, and nothing is cut
         // meanwhile.
         if (audit) unit.shard->flush_tails();
         lag_of_shard(unit, wanted, std::move(answer));
       },
-      [this, audit, combine](std::vector<LagParts> answers) {
-        std::vector<std::vector<LagPart>> parts;
-        for (LagParts& one : answers) {
-          if (!one) {
-            // Part of an answer would read as less lag than there is (invariant 8).
-            Audit failed;
-            failed.outcome = fail(one);
-            combine({}, &failed);
-            return;
-          }
-          parts.push_back(std::move(*one));
-        }
-        if (!audit) {
-          combine(parts, nullptr);
+      [this, audit, combine](Result<std::vector<LagParts>> parts) {
+        if (!parts) {
+          Audit failed;
+          failed.outcome = fail(parts);
+          combine({}, &failed);
           return;
         }
-        auto shared = std::make_shared<std::vector<std::vector<LagPart>>>(std::move(parts));
+        if (!audit) {
+          combine(*parts, nullptr);
+          return;
+        }
+        auto shared = std::make_shared<std::vector<LagParts>>(std::move(*parts));
         auto audited = std::make_shared<Audit>();
         node_.deps().storage.run(
             4001, [this, shared, audited] { recount_all(node_, *shared, *audited); }, executor(),
@@ -262,16 +257,21 @@ void Edge::holes(api::HolesQuery query, api::Done<api::HolesAnswer> done) {
              "Name a partition that the topic has.", "partition"));
     return;
   }
-  gather<HolesPart>(
+  gather_reports<HolesPart>(
       node_, executor(),
-      [topic, query, number = (*group)->number](ShardUnit& unit,
-                                                std::move_only_function<void(HolesPart)> answer) {
+      [topic, query, number = (*group)->number](ShardUnit& unit, ReportDone<HolesPart> answer) {
         unit.shard->report<HolesPart>(
             [&unit, topic, query, number] { return capture_holes(unit, *topic, query, number); },
             std::move(answer));
       },
-      [query, at = executor().clock().wall(), done = std::move(done)](
-          const std::vector<HolesPart>& parts) mutable { done(one_page(query, at, parts)); });
+      [query, at = executor().clock().wall(),
+       done = std::move(done)](Result<std::vector<HolesPart>> parts) mutable {
+        if (parts) {
+          done(one_page(query, at, *parts));
+        } else {
+          done(fail(parts));
+        }
+      });
 }
 
 }  // namespace ackline::runtime

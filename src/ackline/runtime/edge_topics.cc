@@ -62,8 +62,10 @@ void with_views(Node& node, Executor& home, std::vector<TopicPtr> topics,
       node, home,
       [topics = std::move(topics)](ShardUnit& unit,
                                    std::move_only_function<void(PartitionViews)> answer) {
-        unit.shard->report<PartitionViews>([&unit, topics] { return views_of(unit, topics); },
-                                           std::move(answer));
+        // Also when nothing can be synced: the state says so, and the high watermark is of synced
+        // records only.
+        unit.shard->report_anyway<PartitionViews>(
+            [&unit, topics] { return views_of(unit, topics); }, std::move(answer));
       },
       [done = std::move(done)](std::vector<PartitionViews> parts) mutable {
         PartitionViews all;

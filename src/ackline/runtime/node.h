@@ -198,4 +198,26 @@ void gather(Node& node, Executor& home,
   }
 }
 
+// The same for what may fail. All or the first error: part of an answer would read as less lag than
+// there is (invariant 8).
+template <class T>
+using ReportDone = std::move_only_function<void(Result<T>)>;
+template <class T>
+void gather_reports(Node& node, Executor& home,
+                    std::function<void(ShardUnit&, ReportDone<T> answer)> ask,
+                    ReportDone<std::vector<T>> done) {
+  gather<Result<T>>(node, home, std::move(ask),
+                    [done = std::move(done)](std::vector<Result<T>> answers) mutable {
+                      std::vector<T> parts;
+                      for (Result<T>& one : answers) {
+                        if (!one) {
+                          done(fail(one));
+                          return;
+                        }
+                        parts.push_back(std::move(*one));
+                      }
+                      done(std::move(parts));
+                    });
+}
+
 }  // namespace ackline::runtime

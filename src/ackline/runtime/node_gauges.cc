@@ -15,11 +15,14 @@ struct GroupSums {
   double in_flight = 0;
   double holes = 0;
   double stuck = 0;
+  std::map<std::uint32_t, Offset> frontiers;
 };
 
-// On the shard's thread: frontiers are set here, sums go back.
-std::map<ProgressNumber, GroupSums> shard_sums(ShardUnit& unit, MetricRegistry& metrics) {
-  std::map<ProgressNumber, GroupSums> sums;
+using ShardSums = std::map<ProgressNumber, GroupSums>;
+
+// On the shard's thread.
+ShardSums shard_sums(ShardUnit& unit) {
+  ShardSums sums;
   const Catalog& catalog = unit.shard->catalog();
   for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
     const auto report = unit.shard->dispatcher().progress(key);
@@ -37,18 +40,28 @@ std::map<ProgressNumber, GroupSums> shard_sums(ShardUnit& unit, MetricRegistry& 
     sum.pending += static_cast<double>(lag.pending);
     sum.in_flight += static_cast<double>(report->in_flight);
     sum.holes += static_cast<double>(report->holes);
-    metrics
-        .gauge(metric::kGroupFrontier, {{"topic", group->topic},
-                                        {"group", group->name},
-                                        {"partition", std::to_string(place->index.value())}})
-        ->set(static_cast<double>(report->frontier.value()));
+    sum.frontiers[place->index.value()] = report->frontier;
   }
   for (const delivery::StuckReport& one : unit.shard->dispatcher().stuck()) {
     ++sums[one.group].stuck;
   }
-  metrics.gauge(metric::kJournalBytes, {{"shard", std::to_string(unit.shard->index().value())}})
-      ->set(static_cast<double>(unit.shard->journaled_bytes()));
   return sums;
+}
+
+void set_group_gauges(MetricRegistry& metrics, const Group& group, const GroupSums& sum) {
+  const MetricLabels labels = {{"topic", group.topic}, {"group", group.name}};
+  metrics.gauge(metric::kGroupLag, labels)->set(sum.lag);
+  metrics.gauge(metric::kGroupPending, labels)->set(sum.pending);
+  metrics.gauge(metric::kInflight, labels)->set(sum.in_flight);
+  metrics.gauge(metric::kHoles, labels)->set(sum.holes);
+  metrics.gauge(metric::kGroupStuck, labels)->set(sum.stuck);
+  for (const auto& [index, frontier] : sum.frontiers) {
+    metrics
+        .gauge(
+            metric::kGroupFrontier,
+            {{"topic", group.topic}, {"group", group.name}, {"partition", std::to_string(index)}})
+        ->set(static_cast<double>(frontier.value()));
+  }
 }
 
 }  // namespace
@@ -56,37 +69,40 @@ std::map<ProgressNumber, GroupSums> shard_sums(ShardUnit& unit, MetricRegistry& 
 void Node::refresh_gauges(Task done) {
   auto shared = std::make_shared<Task>(std::move(done));
   run_on(control_executor(), [this, shared] {
-    gather<std::map<ProgressNumber, GroupSums>>(
+    gather_reports<ShardSums>(
         *this, control_executor(),
-        [this](ShardUnit& unit,
-               std::move_only_function<void(std::map<ProgressNumber, GroupSums>)> answer) {
-          answer(shard_sums(unit, deps_.metrics));
+        [this](ShardUnit& unit, ReportDone<ShardSums> answer) {
+          deps_.metrics
+              .gauge(metric::kJournalBytes,
+                     {{"shard", std::to_string(unit.shard->index().value())}})
+              ->set(static_cast<double>(unit.shard->journaled_bytes()));
+          unit.shard->report<ShardSums>([&unit] { return shard_sums(unit); }, std::move(answer));
         },
-        [this, shared](const std::vector<std::map<ProgressNumber, GroupSums>>& parts) {
-          std::map<ProgressNumber, GroupSums> all;
-          double in_flight = 0;
-          for (const auto& part : parts) {
-            for (const auto& [number, sum] : part) {
-              all[number].lag += sum.lag;
-              all[number].pending += sum.pending;
-              all[number].in_flight += sum.in_flight;
-              all[number].holes += sum.holes;
-              all[number].stuck += sum.stuck;
-              in_flight += sum.in_flight;
-            }
-          }
+        [this, shared](const Result<std::vector<ShardSums>>& parts) {
           MetricRegistry& metrics = deps_.metrics;
-          for (const auto& [number, sum] : all) {
-            const GroupPtr group = control_->catalog().group(number);
-            if (!group) continue;
-            const MetricLabels labels = {{"topic", group->topic}, {"group", group->name}};
-            metrics.gauge(metric::kGroupLag, labels)->set(sum.lag);
-            metrics.gauge(metric::kGroupPending, labels)->set(sum.pending);
-            metrics.gauge(metric::kInflight, labels)->set(sum.in_flight);
-            metrics.gauge(metric::kHoles, labels)->set(sum.holes);
-            metrics.gauge(metric::kGroupStuck, labels)->set(sum.stuck);
+          // A shard that cannot sync says nothing of progress: the gauges stay as they were
+          // (invariant 13), and readyz tells of it.
+          if (parts) {
+            ShardSums all;
+            double in_flight = 0;
+            for (const ShardSums& part : *parts) {
+              for (const auto& [number, sum] : part) {
+                GroupSums& total = all[number];
+                total.lag += sum.lag;
+                total.pending += sum.pending;
+                total.in_flight += sum.in_flight;
+                total.holes += sum.holes;
+                total.stuck += sum.stuck;
+                total.frontiers.insert(sum.frontiers.begin(), sum.frontiers.end());
+                in_flight += sum.in_flight;
+              }
+            }
+            for (const auto& [number, sum] : all) {
+              const GroupPtr group = control_->catalog().group(number);
+              if (group) set_group_gauges(metrics, *group, sum);
+            }
+            metrics.gauge(metric::kPendingDeliveries)->set(in_flight);
           }
-          metrics.gauge(metric::kPendingDeliveries)->set(in_flight);
           metrics.gauge(metric::kMetaCacheAge)
               ->set(static_cast<double>(deps_.subscriptions.cache_age_ms()) / 1000.0);
           refresh_ages(shared);

@@ -9,6 +9,7 @@
 #include "ackline/io/failpoint.h"
 #include "ackline/runtime/shard_checkpoint.h"
 #include "ackline/runtime/shard_metrics.h"
+#include "ackline/runtime/waiting_settle.h"
 
 namespace ackline::runtime {
 namespace {
@@ -173,6 +174,10 @@ void Shard::fail_waiting(const Error& why) {
   std::vector<QueuedPublish> publishes = std::move(publishes_);
   publishes_.clear();
   for (auto& publish : publishes) publish.done(std::unexpected(why));
+  // Their dead letters go on when the journal does.
+  for (auto& [key, settles] : std::exchange(waiting_settles_, {})) {
+    for (WaitingSettle& one : settles) one.done(std::unexpected(why));
+  }
 }
 
 void Shard::commit_publishes() {

@@ -37,6 +37,7 @@
 #include "ackline/io/journal/journal.h"
 #include "ackline/log/local/partition.h"
 #include "ackline/runtime/catalog.h"
+#include "ackline/runtime/repeated.h"
 #include "ackline/runtime/timed_storage.h"
 #include "ackline/state/offset_store.h"
 
@@ -137,11 +138,10 @@ class Shard final : public delivery::DispatcherPort {
   // An error instead, when this turn's batch cannot be written or synced: what is only in memory is
   // nobody's progress.
   template <class T>
-  void try_report(std::move_only_function<T()> capture,
-                  std::move_only_function<void(Result<T>)> done);
+  void report(std::move_only_function<T()> capture, std::move_only_function<void(Result<T>)> done);
   // As it is, even then: for what is not progress.
   template <class T>
-  void report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done);
+  void report_anyway(std::move_only_function<T()> capture, std::move_only_function<void(T)> done);
   // The same for a change that must be synced before it is answered (reset, replay, lane, purge).
   void after_sync(std::move_only_function<void(const Error*)> done);
   [[nodiscard]] delivery::Dispatcher& dispatcher() { return *dispatcher_; }
@@ -215,12 +215,14 @@ class Shard final : public delivery::DispatcherPort {
     MonoMs at;
     delivery::Offer offer;
   };
-  struct RejectKey {
+  struct SlotKey {
     delivery::ProgressKey key;
     std::uint32_t slot;
     Offset offset;
-    friend auto operator<=>(const RejectKey&, const RejectKey&) = default;
+    friend auto operator<=>(const SlotKey&, const SlotKey&) = default;
   };
+
+  struct WaitingSettle;  // waiting_settle.h
 
   // DispatcherPort
   void journal(state::RecordType type, PartitionNumber partition, ByteView body) override;
@@ -257,6 +259,9 @@ class Shard final : public delivery::DispatcherPort {
   void write_dead_letters();
   void write_dead_letter(const delivery::DeadLetterRequest& request, const log::StoredEvent& event);
   void finish_dead_letter(const delivery::DeadLetterRequest& request, Result<Offset> dlq_offset);
+  void wait_for_dead_letter(const delivery::SettleRequest& request, bool again, SettleDone done);
+  [[nodiscard]] std::vector<WaitingSettle> take_waiting(const delivery::DeadLetterRequest& request);
+  void drop_dead_letter(const delivery::DeadLetterRequest& request);
 
   // Behind the hot path (shard_checkpoint.cc).
   void capture_checkpoint();
@@ -294,11 +299,7 @@ class Shard final : public delivery::DispatcherPort {
 
   std::vector<QueuedPublish> publishes_;
   std::vector<delivery::DeadLetterRequest> dead_letters_;
-  struct WaitingReject {
-    delivery::SettleStatus status;
-    SettleDone done;
-  };
-  std::map<RejectKey, std::vector<WaitingReject>> rejects_;
+  std::map<SlotKey, std::vector<WaitingSettle>> waiting_settles_;
   std::vector<delivery::Offer> written_offers_;
   std::deque<SyncOffer> synced_offers_;
   std::vector<delivery::Offer> turn_sync_offers_;
@@ -333,6 +334,8 @@ class Shard final : public delivery::DispatcherPort {
   bool checkpoint_wanted_ = false;
   MonoMs checkpoint_not_before_;  // after one that failed
   bool exporting_ = false;
+  Repeated exports_;
+  Repeated dead_letter_writes_;
   std::uint64_t free_bytes_ = 0;
   std::uint64_t used_since_look_ = 0;
   bool looking_ = false;
@@ -351,8 +354,8 @@ class Shard final : public delivery::DispatcherPort {
 };
 
 template <class T>
-void Shard::try_report(std::move_only_function<T()> capture,
-                       std::move_only_function<void(Result<T>)> done) {
+void Shard::report(std::move_only_function<T()> capture,
+                   std::move_only_function<void(Result<T>)> done) {
   // The capture happens at the end of this turn, so that it sees what the turn did; the wait covers
   // the same batch.
   written_.push_back(
@@ -381,12 +384,13 @@ void Shard::try_report(std::move_only_function<T()> capture,
 }
 
 template <class T>
-void Shard::report(std::move_only_function<T()> capture, std::move_only_function<void(T)> done) {
+void Shard::report_anyway(std::move_only_function<T()> capture,
+                          std::move_only_function<void(T)> done) {
   auto shared = std::make_shared<std::move_only_function<T()>>(std::move(capture));
-  try_report<T>([shared] { return (*shared)(); },
-                [shared, done = std::move(done)](Result<T> value) mutable {
-                  done(value ? std::move(*value) : (*shared)());
-                });
+  report<T>([shared] { return (*shared)(); },
+            [shared, done = std::move(done)](Result<T> value) mutable {
+              done(value ? std::move(*value) : (*shared)());
+            });
 }
 
 }  // namespace ackline::runtime

@@ -213,7 +213,7 @@ void Shard::export_offsets() {
   if (exporting_ || journal_->poison() != nullptr) return;
   exporting_ = true;
   using Records = std::vector<state::OffsetRecord>;
-  try_report<Records>(
+  report<Records>(
       [this] {
         Records records;
         for (const delivery::ProgressKey& key : dispatcher_->keys()) {
@@ -243,10 +243,15 @@ void Shard::export_offsets() {
             deps_.executor,
             [this, moved] {
               exporting_ = false;
+              const auto change = exports_.note(moved->has_value());
+              if (change == Repeated::Change::kWorksAgain) {
+                log_info("frontiers are exported again", {{"shard", options_.index}});
+              }
               if (*moved) return;
               deps_.metrics.counter(metric::kOffsetWriteFailures)->add();
               exported_.clear();  // all of it again next time
-              log_warn("frontiers could not be exported to the offset store",
+              if (change != Repeated::Change::kBroke) return;
+              log_warn("frontiers could not be exported to the offset store; it is tried again",
                        {{"shard", options_.index}, {"error", moved->error().detail}});
             });
       });

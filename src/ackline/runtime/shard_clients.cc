@@ -13,14 +13,7 @@ void Shard::settle(const delivery::SettleRequest& request, SettleDone done) {
   }
   auto answer = dispatcher_->settle(request, now());
   if (answer && answer->pending) {
-    const GroupPtr group = catalog_.group(request.id.progress);
-    const LanePtr lane = catalog_.lane(request.id.progress);
-    const std::string& topic = group ? group->topic : lane->topic;
-    const TopicPtr of = catalog_.topic(topic);
-    const PartitionNumber partition = of->partitions[request.id.partition.value()];
-    rejects_[{{request.id.progress, partition}, request.id.slot, request.id.offset}].push_back(
-        {answer->status, std::move(done)});
-    schedule_turn();
+    wait_for_dead_letter(request, answer->again, std::move(done));
     return;
   }
   if (!answer) {

@@ -11,6 +11,7 @@
 #include "ackline/io/failpoint.h"
 #include "ackline/runtime/shard.h"
 #include "ackline/runtime/shard_metrics.h"
+#include "ackline/runtime/waiting_settle.h"
 
 namespace ackline::runtime {
 namespace {
@@ -36,7 +37,10 @@ void Shard::write_dead_letters() {
   dead_letters_.clear();
   for (auto& request : requests) {
     const auto found = partitions_.find(request.key.partition);
-    if (found == partitions_.end()) continue;
+    if (found == partitions_.end()) {
+      drop_dead_letter(request);
+      continue;
+    }
     const log::ReadLimits one{.max_events = 1, .max_bytes = 1};
     auto batch = found->second.log->read(request.offset, one);
     if (batch && !batch->events.empty() && batch->events.front().offset == request.offset) {
@@ -48,7 +52,10 @@ void Shard::write_dead_letters() {
       const Offset offset = request.offset;
       read_cold(number, offset, [this, request = std::move(request), one]() mutable {
         log::LocalPartition* warm = partition(request.key.partition);
-        if (warm == nullptr) return true;
+        if (warm == nullptr) {
+          drop_dead_letter(request);
+          return true;
+        }
         auto again = warm->read(request.offset, one);
         if (!again && again.error().code == ErrorCode::kTimeout) return false;
         // Once more through the turn, which finds it in memory now: record and settle belong in one
@@ -67,7 +74,10 @@ void Shard::write_dead_letter(const delivery::DeadLetterRequest& request,
                               const log::StoredEvent& event) {
   const auto place = catalog_.place(request.key.partition);
   const GroupPtr group = catalog_.group(request.key.progress);
-  if (!place || !group) return;  // deleted meanwhile
+  if (!place || !group) {
+    drop_dead_letter(request);
+    return;
+  }
   auto frame = event::FrameView::open(event.frame);
   if (!frame) {
     finish_dead_letter(request, fail(frame));
@@ -132,33 +142,56 @@ void Shard::write_dead_letter(const delivery::DeadLetterRequest& request,
 
 void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
                                Result<Offset> dlq_offset) {
-  const bool done = dlq_offset.has_value();
-  Error why = done ? Error{} : dlq_offset.error();
-  if (!done) {
-    log_warn(
-        "a dead letter could not be written; it is tried again",
-        {{"partition", request.key.partition}, {"offset", request.offset}, {"error", why.detail}});
+  const auto change = dead_letter_writes_.note(dlq_offset.has_value());
+  if (change == Repeated::Change::kWorksAgain) {
+    log_info("dead letters are written again", {{"shard", options_.index}});
+  } else if (change == Repeated::Change::kBroke) {
+    log_warn("a dead letter could not be written; such are tried again",
+             {{"partition", request.key.partition},
+              {"offset", request.offset},
+              {"error", dlq_offset.error().detail}});
   }
-  dispatcher_->dead_lettered(request, std::move(dlq_offset), now());
-  io::failpoint(io::Failpoint::kDeadLetterSettled);
-  const auto waiting = rejects_.find({request.key, request.slot, request.offset});
-  if (waiting == rejects_.end()) return;
-  std::vector<WaitingReject> answers = std::move(waiting->second);
-  rejects_.erase(waiting);
-  for (WaitingReject& one : answers) {
-    if (!done) {
-      one.done(std::unexpected(why));
-      continue;
+  dispatcher_->dead_lettered(request, dlq_offset, now());
+  for (WaitingSettle& one : take_waiting(request)) {
+    if (one.again) {
+      settle(one.request(), std::move(one.done));
+    } else if (!dlq_offset) {
+      one.done(fail(dlq_offset));
+    } else {
+      auto& release = options_.ack_sync ? turn_after_sync_ : written_;
+      release.push_back([done = std::move(one.done)](const Error* error) mutable {
+        if (error != nullptr) {
+          done(std::unexpected(*error));
+        } else {
+          done(delivery::SettleAnswer{.status = delivery::SettleStatus::kRejected});
+        }
+      });
     }
-    auto& release = options_.ack_sync ? turn_after_sync_ : written_;
-    release.push_back([one = std::move(one)](const Error* error) mutable {
-      if (error != nullptr) {
-        one.done(std::unexpected(*error));
-      } else {
-        one.done(delivery::SettleAnswer{one.status, 0, false});
-      }
-    });
   }
+}
+
+// Its topic or group was deleted while it was on its way.
+void Shard::drop_dead_letter(const delivery::DeadLetterRequest& request) {
+  for (WaitingSettle& one : take_waiting(request)) {
+    one.done(fail(ErrorCode::kStale, "its group, lane or topic was deleted",
+                  "Drop it; the event is not owed any more.", "deliveryId"));
+  }
+}
+
+void Shard::wait_for_dead_letter(const delivery::SettleRequest& request, bool again,
+                                 SettleDone done) {
+  const GroupPtr group = catalog_.group(request.id.progress);
+  const LanePtr lane = catalog_.lane(request.id.progress);
+  const TopicPtr topic = catalog_.topic(group ? group->topic : lane->topic);
+  const PartitionNumber partition = topic->partitions[request.id.partition.value()];
+  waiting_settles_[{{request.id.progress, partition}, request.id.slot, request.id.offset}]
+      .emplace_back(again, request, std::move(done));
+  schedule_turn();
+}
+
+std::vector<Shard::WaitingSettle> Shard::take_waiting(const delivery::DeadLetterRequest& request) {
+  auto node = waiting_settles_.extract({request.key, request.slot, request.offset});
+  return node.empty() ? std::vector<WaitingSettle>() : std::move(node.mapped());
 }
 
 Result<delivery::LanePartReport> Shard::start_lane(const Lane& lane) {

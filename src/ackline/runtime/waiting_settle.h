@@ -1,5 +1,5 @@
-// A settle whose answer waits for a dead letter of its event (Shard::waiting_settles_). It owns what
-// the request only looks at. Shard's thread.
+// A settle whose answer waits for a dead letter of its event (Shard::waiting_settles_). It owns
+// what the request only looks at. Shard's thread.
 #pragma once
 
 #include <string>

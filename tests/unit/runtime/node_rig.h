@@ -1,0 +1,172 @@
+// The node of the product in one thread: a disk in memory that can fail, stores in memory, a clock
+// that moves when it is told to.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ackline/event/cloud_event.h"
+#include "ackline/event/frame.h"
+#include "ackline/io/fs/memory_file_system.h"
+#include "ackline/meta/local/local_meta_store.h"
+#include "ackline/runtime/edge.h"
+#include "ackline/runtime/node.h"
+#include "ackline/state/backend/kv_offset_store.h"
+#include "ackline/state/backend/meta_subscription_store.h"
+#include "tests/support/kv/memory_key_value.h"
+#include "tests/support/manual_executor.h"
+
+namespace ackline::runtime {
+
+class NodeRig {
+ public:
+  explicit NodeRig(std::uint32_t shards = 1, std::uint64_t disk_reserve_bytes = 4096)
+      : meta_kv_(meta_disk_.open().value()),
+        meta_(meta::open_local_meta_store(*meta_kv_, executor.clock()).value()),
+        offset_kv_(offset_disk.open().value()),
+        offsets_(state::open_kv_offset_store(*offset_kv_).value()),
+        subscriptions_(state::open_meta_subscription_store(*meta_, executor.clock()).value()) {
+    for (const char* path : {"/data", "/data/log", "/data/journal"}) {
+      EXPECT_TRUE(fs.make_directories(path));
+    }
+    NodeOptions options;
+    options.data_path = "/data";
+    options.epoch = Epoch(1);
+    options.default_partitions = 1;
+    options.shard.disk_reserve_bytes = disk_reserve_bytes;
+    options.shard.journal_file_bytes = 1U << 20U;
+    auto booted = Node::boot(
+        std::move(options), NodeDependencies{std::vector<Executor*>(shards, &executor), storage, fs,
+                                             *meta_, *subscriptions_, *offsets_, metrics, ids_});
+    EXPECT_TRUE(booted) << (booted ? "" : booted.error().detail);
+    node = std::move(*booted);
+    node->start();
+    settle();
+  }
+  ~NodeRig() {
+    executor.forget();
+    storage.forget();
+    node.reset();
+  }
+
+  void settle() { ackline::testing::settle(executor, storage); }
+  // Everything that happens within `ms`.
+  void pass(std::int64_t ms) {
+    for (std::int64_t i = 0; i < ms; i += 10) {
+      settle();
+      executor.fire(10);
+    }
+    settle();
+  }
+  [[nodiscard]] api::Traffic& traffic() { return node->traffic(ShardIndex(0)); }
+  [[nodiscard]] api::Admin& admin() { return node->admin(ShardIndex(0)); }
+
+  // Asks, and waits for the answer.
+  template <class T>
+  Result<T> ask(const std::function<void(api::Done<T>)>& start) {
+    auto answer = std::make_shared<std::optional<Result<T>>>();
+    start([answer](Result<T> result) { *answer = std::move(result); });
+    for (int i = 0; i < 500 && !*answer; ++i) pass(10);
+    if (!*answer) return fail(ErrorCode::kTimeout, "there was no answer");
+    return std::move(**answer);
+  }
+
+  void publish(int count, const std::string& topic = "t") {
+    api::PublishRequest request;
+    request.topic = topic;
+    for (int i = 0; i < count; ++i) {
+      event::CloudEvent made;
+      made.set("id", std::to_string(i));
+      made.set("source", "/s");
+      made.set("type", "x");
+      api::PublishEvent one;
+      event::append_frame(made, one.frame);
+      request.events.push_back(std::move(one));
+    }
+    const auto done = ask<api::PublishResults>(
+        [&](auto answer) { traffic().publish(std::move(request), std::move(answer)); });
+    EXPECT_TRUE(done);
+  }
+  Result<api::Subscribed> subscribe(const std::string& client, const std::string& remote = {}) {
+    api::SubscribeRequest request;
+    request.client_id = client;
+    request.topic = "t";
+    request.group = "g";
+    request.caller.remote = remote;
+    return ask<api::Subscribed>(
+        [&](auto answer) { traffic().subscribe(std::move(request), std::move(answer)); });
+  }
+  // The ids of what it got.
+  std::vector<std::string> poll(const std::string& client, std::uint32_t max = 100,
+                                const std::string& remote = {}) {
+    std::unique_ptr<api::Attachment> attachment;
+    auto got = ask<std::vector<channel::Delivery>>([&](auto answer) {
+      attachment = traffic().poll(client, {.remote = remote}, max, 100, std::move(answer));
+    });
+    std::vector<std::string> ids;
+    EXPECT_TRUE(got) << (got ? "" : got.error().detail);
+    if (got) {
+      for (const channel::Delivery& one : *got) ids.push_back(one.delivery_id);
+    }
+    return ids;
+  }
+  static api::SettleCall settle_call(delivery::Verb verb, const std::string& client,
+                                     const std::string& id, const std::string& remote = {}) {
+    api::SettleCall call;
+    call.verb = verb;
+    call.client_id = client;
+    call.caller.remote = remote;
+    call.delivery_ids = {id};
+    return call;
+  }
+  // "acked", "already", … or the error's word.
+  std::string settled(delivery::Verb verb, const std::string& client, const std::string& id,
+                      const std::string& remote = {}) {
+    auto done = ask<api::SettleResults>([&](auto answer) {
+      traffic().settle(settle_call(verb, client, id, remote), std::move(answer));
+    });
+    return done ? word_of(done->at(0)) : std::string(done.error().word());
+  }
+  static std::string word_of(const Result<api::Settled>& result) {
+    if (!result) return std::string(result.error().word());
+    switch (result->status) {
+      case delivery::SettleStatus::kAcked:
+        return "acked";
+      case delivery::SettleStatus::kNacked:
+        return "nacked";
+      case delivery::SettleStatus::kRejected:
+        return "rejected";
+      case delivery::SettleStatus::kExtended:
+        return "extended";
+      case delivery::SettleStatus::kAlready:
+        break;
+    }
+    return "already";
+  }
+
+  ackline::testing::ManualExecutor executor;
+  ackline::testing::ManualStorage storage;
+  io::MemoryFileSystem fs;
+  MetricRegistry metrics;
+  ackline::testing::MemoryKeyValueDisk offset_disk;
+
+ private:
+  ackline::testing::MemoryKeyValueDisk meta_disk_;
+  std::unique_ptr<io::KeyValue> meta_kv_;
+  std::unique_ptr<meta::MetaStore> meta_;
+  std::unique_ptr<io::KeyValue> offset_kv_;
+  std::unique_ptr<state::OffsetStore> offsets_;
+  std::unique_ptr<state::SubscriptionStore> subscriptions_;
+  delivery::DeliveryIdCodec ids_{5, {}};
+
+ public:
+  std::unique_ptr<Node> node;
+};
+
+}  // namespace ackline::runtime

@@ -1,0 +1,200 @@
+// The node in one thread: what it answers when its disk fails, and settles that race.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ackline/base/logging.h"
+#include "tests/unit/runtime/node_rig.h"
+
+namespace ackline::runtime {
+namespace {
+
+using delivery::Verb;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A group with events acked, in flight and not offered, and what it had synced before.
+struct NodeTest : ::testing::Test {
+  NodeRig rig;
+  std::vector<std::string> ids;
+
+  void SetUp() override {
+    rig.publish(6);
+    ASSERT_TRUE(rig.subscribe("c", "192.0.2.1:1"));
+    ids = rig.poll("c", 4);
+    ASSERT_EQ(ids.size(), 4U);
+    EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[1]), "acked");
+    rig.pass(100);
+  }
+
+  std::string shown() {
+    std::string text;
+    bool done = false;
+    rig.node->refresh_gauges([&done] { done = true; });
+    for (int i = 0; i < 100 && !done; ++i) rig.pass(10);
+    EXPECT_TRUE(done);
+    rig.metrics.render_prometheus(text);
+    return text;
+  }
+
+  // The answers of all routes that show progress.
+  std::vector<std::string> words() {
+    std::vector<std::string> all;
+    const auto add = [&all](const auto& result) {
+      all.emplace_back(result ? "ok" : result.error().word());
+    };
+    add(rig.ask<std::vector<api::GroupLag>>(
+        [&](auto done) { rig.admin().lag("t", "g", false, std::move(done)); }));
+    add(rig.ask<api::HolesAnswer>([&](auto done) {
+      rig.admin().holes({.topic = "t", .group = "g", .partition = {}, .after = {}},
+                        std::move(done));
+    }));
+    add(rig.ask<api::ExplainAnswer>(
+        [&](auto done) { rig.admin().explain("t", "g", std::nullopt, std::move(done)); }));
+    add(rig.ask<std::vector<api::GroupItem>>(
+        [&](auto done) { rig.admin().groups("t", std::move(done)); }));
+    add(rig.ask<api::GroupItem>([&](auto done) { rig.admin().group("t", "g", std::move(done)); }));
+    add(rig.ask<api::DeadLetterPage>([&](auto done) {
+      api::DeadLetterQuery query;
+      query.topic = "t";
+      rig.admin().browse_dead(std::move(query), std::move(done));
+    }));
+    add(rig.ask<std::vector<api::LaneItem>>(
+        [&](auto done) { rig.admin().lanes("t", "g", std::move(done)); }));
+    return all;
+  }
+
+  // The next operation of that kind on the journal fails, and all later ones.
+  void break_journal(io::FsOperation what) {
+    rig.fs.set_fault_hook(
+        [what](io::FsOperation operation, const std::string& path) -> std::optional<io::FsFault> {
+          if (operation != what || !path.starts_with("/data/journal/")) return std::nullopt;
+          return io::FsFault{Error{ErrorCode::kUnavailable, "input/output error", {}, {}}, 0};
+        });
+  }
+};
+
+TEST_F(NodeTest, Invariant13ProgressIsShownWhileTheDiskIsSound) {
+  EXPECT_THAT(words(), ElementsAre("ok", "ok", "ok", "ok", "ok", "ok", "ok"));
+  EXPECT_THAT(shown(), HasSubstr(R"(ackline_group_pending_events{topic="t",group="g"} 5)"));
+}
+
+TEST_F(NodeTest, Invariant13AfterAFailedSyncNoRouteShowsProgressThatIsOnlyInMemory) {
+  EXPECT_THAT(shown(), HasSubstr(R"(ackline_group_pending_events{topic="t",group="g"} 5)"));
+  break_journal(io::FsOperation::kSync);
+  // Written, and so answered; the sync behind it fails.
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[0]), "acked");
+  rig.pass(100);
+  const std::string word = "poisoned";
+  EXPECT_THAT(words(), ElementsAre(word, word, word, word, word, word, word));
+  EXPECT_THAT(shown(), HasSubstr(R"(ackline_group_pending_events{topic="t",group="g"} 5)"));
+  // What is no progress says what happened.
+  const auto topic =
+      rig.ask<api::TopicItem>([&](auto done) { rig.admin().topic("t", std::move(done)); });
+  ASSERT_TRUE(topic);
+  EXPECT_EQ(topic->offsets.at(0).state, api::PartitionState::kPoisoned);
+  EXPECT_EQ(topic->offsets.at(0).high_watermark, Offset(5));
+}
+
+TEST_F(NodeTest, Invariant13WhileTheJournalCannotBeWrittenNoRouteShowsProgress) {
+  break_journal(io::FsOperation::kWrite);
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[0]), "unavailable");
+  const std::string word = "unavailable";
+  EXPECT_THAT(words(), ElementsAre(word, word, word, word, word, word, word));
+  rig.fs.set_fault_hook({});
+  rig.pass(500);
+  EXPECT_THAT(words(), ElementsAre("ok", "ok", "ok", "ok", "ok", "ok", "ok"));
+}
+
+// A reject ends when its dead letter is written, at the end of the turn; others come before that.
+TEST_F(NodeTest, ASettleThatRacesARejectIsAnsweredByItsOutcome) {
+  std::vector<std::string> words;
+  for (const Verb verb : {Verb::kReject, Verb::kReject, Verb::kAck, Verb::kNack, Verb::kExtend}) {
+    rig.traffic().settle(NodeRig::settle_call(verb, "c", ids[2]),
+                         [&words](Result<api::SettleResults> done) {
+                           words.push_back(NodeRig::word_of(done->at(0)));
+                         });
+  }
+  rig.pass(200);
+  EXPECT_THAT(words, ElementsAre("rejected", "already", "settled", "settled", "settled"));
+}
+
+TEST_F(NodeTest, ASettleThatRacesARefusedRejectGetsItsOwnAnswer) {
+  // A dead letter counts as a publish for the disk reserve; the publishes make the shard look.
+  rig.fs.set_capacity(1);
+  for (int i = 0; i < 3; ++i) rig.publish(30);
+  std::vector<std::string> words;
+  for (const Verb verb : {Verb::kReject, Verb::kReject, Verb::kAck}) {
+    rig.traffic().settle(NodeRig::settle_call(verb, "c", ids[2]),
+                         [&words](Result<api::SettleResults> done) {
+                           words.push_back(NodeRig::word_of(done->at(0)));
+                         });
+  }
+  rig.pass(2000);
+  EXPECT_THAT(words, ::testing::UnorderedElementsAre("full", "full", "acked"));
+}
+
+TEST_F(NodeTest, ARejectWhoseGroupIsDeletedMeanwhileIsAnswered) {
+  std::vector<std::string> words;
+  const auto note = [&words](Result<api::SettleResults> done) {
+    words.push_back(NodeRig::word_of(done->at(0)));
+  };
+  // The event has to be read from the disk, and the group goes while that is under way.
+  rig.fs.set_fault_hook(
+      [](io::FsOperation operation, const std::string&) -> std::optional<io::FsFault> {
+        if (operation != io::FsOperation::kReadNowait) return std::nullopt;
+        return io::FsFault{Error{ErrorCode::kTimeout, "not in memory", {}, {}}, 0};
+      });
+  rig.traffic().settle(NodeRig::settle_call(Verb::kReject, "c", ids[2]), note);
+  rig.traffic().settle(NodeRig::settle_call(Verb::kAck, "c", ids[2]), note);
+  rig.admin().delete_group("t", "g", true, [](const Result<api::Removed>&) {});
+  rig.pass(500);
+  EXPECT_EQ(words.size(), 2U);
+}
+
+TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain) {
+  LogCapture log;
+  const auto count = [&log](std::string_view text) {
+    return std::ranges::count_if(log.lines(), [text](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
+  };
+  rig.offset_disk.set_capacity(0);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(rig.settled(Verb::kExtend, "c", ids[2]), "extended");
+    rig.pass(2000);
+  }
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[0]), "acked");
+  for (int i = 0; i < 5; ++i) {
+    rig.publish(1);
+    rig.pass(1500);
+  }
+  EXPECT_EQ(count("frontiers could not be exported"), 1);
+  EXPECT_EQ(count("frontiers are exported again"), 0);
+  rig.offset_disk.set_capacity(UINT64_MAX);
+  for (int i = 0; i < 3; ++i) {
+    rig.publish(1);
+    rig.pass(1500);
+  }
+  EXPECT_EQ(count("frontiers could not be exported"), 1);
+  EXPECT_EQ(count("frontiers are exported again"), 1);
+}
+
+TEST_F(NodeTest, AClientIsShownWithTheAddressItComesFrom) {
+  const auto remote = [this] {
+    const auto all = rig.ask<std::vector<api::ClientItem>>(
+        [this](auto done) { rig.admin().clients("t", std::move(done)); });
+    return all && all->size() == 1 ? all->front().remote : "nobody";
+  };
+  EXPECT_EQ(remote(), "");  // the polls of SetUp named none
+  ASSERT_TRUE(rig.subscribe("c", "192.0.2.1:2"));
+  EXPECT_EQ(remote(), "192.0.2.1:2");
+  rig.poll("c", 1, "192.0.2.1:3");
+  EXPECT_EQ(remote(), "192.0.2.1:3");
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[2], "192.0.2.1:4"), "acked");
+  EXPECT_EQ(remote(), "192.0.2.1:4");
+}
+
+}  // namespace
+}  // namespace ackline::runtime
