@@ -31,6 +31,8 @@ def p2_alone(options):
     try:
         lanes = rounds(peers.program("p2_journal", "--dir", directory, "--pairs", options.pairs, "--events",
                                      options.scale(600_000)))
+        kept = rounds(peers.program("p2_rows", "--dir", directory, "--pairs", options.pairs, "--events",
+                                    options.scale(100_000)))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     ours, bare, rocks = (lanes[n] for n in ("journal on disk", "records thrown away", "RocksDB put and delete"))
@@ -38,4 +40,8 @@ def p2_alone(options):
     return [Row("P2", "P1 bare with the journal, synced ≤ 10 ms, alone", "/s", ours["rates"], "RocksDB put+delete",
                 rocks["rates"], floor=1e6, target=3e6, cpu_us=cpu, peer_cpu_us=statistics.median(rocks["cpu_us"])),
             Row("P2", "what the journal costs alone", "/s", ours["rates"], "records thrown away", bare["rates"],
-                judged="ratio", cpu_us=cpu, peer_cpu_us=statistics.median(bare["cpu_us"]))]
+                judged="ratio", cpu_us=cpu, peer_cpu_us=statistics.median(bare["cpu_us"]))] + [
+            Row("P2", f"deliver + ack alone, deliveries in {name}, each ack written", "/s", kept[name]["rates"],
+                "records thrown away", kept["memory"]["rates"], judged="ratio",
+                cpu_us=statistics.median(kept[name]["cpu_us"]), peer_cpu_us=statistics.median(kept["memory"]["cpu_us"]))
+            for name in ("RocksDB, cached", "RocksDB, written through")]

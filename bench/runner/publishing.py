@@ -110,14 +110,22 @@ def p2_end_to_end(options):
             disk, memory = cycles(options, homes, sync, stack)
         rows.append(Row("P2", claim, "/s", disk.rates, "all in memory", memory.rates, floor=0.9, target=0.95,
                         judged="ratio", cpu_us=disk.cpu, peer_cpu_us=memory.cpu))
+    with directories("cached", "through", "memory", memory=("memory",)) as homes, contextlib.ExitStack() as stack:
+        rocksdb = {"delivery.store": "rocksdb"}
+        cached, through, memory = cycles(options, homes, "interval", stack,
+                                         (rocksdb, {**rocksdb, "delivery.cache.entries": 0}, {}))
+    for claim, lane in (("cached", cached), ("written through", through)):
+        rows.append(Row("P2", f"end to end over HTTP, synced ≤ 10 ms, deliveries in RocksDB, {claim}", "/s", lane.rates,
+                        "all in memory", memory.rates, floor=0.9, judged="ratio", cpu_us=lane.cpu,
+                        peer_cpu_us=memory.cpu))
     return rows
 
 
-def cycles(options, homes, sync, stack):
+def cycles(options, homes, sync, stack, configs=None):
     """Publish, poll and ack against a server on each directory in turn."""
     servers, lanes, events = [], [Lane() for _ in homes], options.scale(40_000)
-    for home in homes:
-        server = peers.server(home, storage__local__sync=sync)
+    for home, config in zip(homes, configs or [{}] * len(homes)):
+        server = peers.server(home, storage__local__sync=sync, **config)
         stack.callback(server.close)
         servers.append(server)
         for client in ("a", "b"):

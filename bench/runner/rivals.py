@@ -33,7 +33,9 @@ class Client:
         line = self.process.stdout.readline() if ready else ""
         if not line:
             self.close()
-            raise RuntimeError(f"its client: {self.log.read_text(errors='replace')[-800:] or 'no answer'}")
+            said = self.log.read_text(errors="replace")
+            short = said if len(said) < 800 else f"{said[:400]} … {said[-400:]}"
+            raise RuntimeError(f"its client: {short or 'no answer'}")
         return json.loads(line)
 
     def close(self):
@@ -50,10 +52,16 @@ class Rival:
     def __init__(self, directory, durable):
         self.directory, self.durable = directory, durable
         self.clients = []
-        self.call("up", directory, "0", log=directory / "up.log", env=self.environment())
-        self.address = self.call("endpoint", directory).split()[-1].removeprefix("nats://")
-        status = self.call("status", directory)
-        self.pids = [int(pid) for pid in re.findall(r"pid=(\d+)", status)]
+        try:
+            self.call("up", directory, "0", log=directory / "up.log", env=self.environment())
+            self.find()
+            self.pids = [int(pid) for pid in re.findall(r"pid=(\d+)", self.call("status", directory))]
+        except BaseException:
+            self.close()  # whatever of it runs
+            raise
+
+    def find(self):
+        self.address = self.call("endpoint", self.directory).split()[-1].removeprefix("nats://")
 
     def environment(self):
         return {}
@@ -131,8 +139,11 @@ class Java(Rival):
     def command(self, name, batch, ack_max):
         jars = self.call("jars").strip()
         classes = peers.BUILD / "bench" / "java" / self.main
-        classes.mkdir(parents=True, exist_ok=True)
-        peers.run(["javac", "-d", classes, "-cp", f"{jars}/*", JAVA / "Rounds.java", JAVA / f"{self.main}.java"])
+        sources = [JAVA / "Rounds.java", JAVA / f"{self.main}.java"]
+        made = classes / f"{self.main}.class"
+        if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+            classes.mkdir(parents=True, exist_ok=True)
+            peers.run(["javac", "-d", classes, "-cp", f"{jars}/*", *sources])
         return ["java", "-Xms128m", "-Xmx256m", "-XX:+UseSerialGC", f"-Duser.home={self.directory}/log", "-cp",
                 f"{classes}:{jars}/*", self.main, "--address", self.address, "--name", name, "--batch", batch]
 
@@ -150,10 +161,9 @@ class Kafka(Java):
 class RocketMQ(Java):
     script, name, default, equal, main = "rocketmq.sh", "RocketMQ POP", "ASYNC_FLUSH", "SYNC_FLUSH", "RocketPeer"
 
-    def __init__(self, directory, durable):
-        super().__init__(directory, durable)
-        lines = self.call("endpoint", directory).split()
-        self.address, self.broker = lines[1], lines[3]
+    def find(self):
+        words = self.call("endpoint", self.directory).split()
+        self.address, self.broker = words[1], words[3]
 
     def environment(self):
         return self.settings("flushDiskType=SYNC_FLUSH\n", "ROCKETMQ_CONFIG") if self.durable else {}
