@@ -142,6 +142,15 @@ def test_rule_11_two_leases_at_once():
     made.received("a", [delivery("e0", 0, "d1", lease_ms=1000)], 10.0, 10.1)
     made.received("b", [delivery("e0", 0, "d2", attempt=2)], 11.0, 11.2)
     equal(made.problems, [], "after the lease")
+    made = history()
+    made.received("a", [delivery("e0", 0, "d1", lease_ms=3000)], 10.0, 10.1)
+    made.killed()
+    made.received("b", [delivery("e0", 0, "d2", attempt=2)], 12.0, 12.2)
+    equal(made.problems, [], "a kill may cost a second")
+    made.received("c", [delivery("e1", 1, "d3", lease_ms=3000)], 10.0, 10.1)
+    made.killed()
+    made.received("b", [delivery("e1", 1, "d4", attempt=2)], 11.0, 11.2)
+    noticed(made, "11:")
 
 
 def test_rule_13_an_acked_event_that_comes_again():

@@ -25,6 +25,7 @@ from lib.history import History, audit
 CYCLES = 10_000 if os.environ.get("SOAK") == "1" else 300
 BEFORE_KILL = 100  # accepted publishes since the last kill
 ROUND = 250
+WRITES_BEHIND = os.environ.get("TEST_WRITES_BEHIND") == "1"  # first offers, behind their delivery
 CALM = 2000        # publishers wait while so much is not settled
 
 
@@ -34,6 +35,7 @@ class Lane:
 
     def __init__(self, seed):
         self.rng, self.history = random.Random(seed), History()
+        self.history.kill_loses_offers = WRITES_BEHIND
         self.server = Server(disk__reserve="8MiB", storage__local__checkpointInterval="700ms", **self.config)
         self.workers = self.operators = None
         self.last_operation = 0.0
@@ -61,7 +63,7 @@ class Lane:
         return random.Random(self.rng.random())
 
     def subscribe(self, client, topic, group, **more):
-        more = {"ackTimeoutMs": 1000, "backoffMs": [20], "maxAttempts": 50, **more}
+        more = {"ackTimeoutMs": 2500, "backoffMs": [20], "maxAttempts": 50, **more}
         self.server.subscribe(client, topic, group=group, **more)
         self.history.group(topic, group, ordering=more.get("ordering", "none"), max_attempts=more["maxAttempts"])
 

@@ -105,7 +105,7 @@ enum class Failpoint : std::uint8_t {
   kStopMarked,
 };
 
-inline constexpr std::array kFailpointNames = std::to_array<std::string_view>({
+inline constexpr std::array<std::string_view, 75> kFailpointNames = {
     "journal.batch.before",
     "journal.batch.torn",
     "journal.batch.after",
@@ -180,8 +180,7 @@ inline constexpr std::array kFailpointNames = std::to_array<std::string_view>({
     "layout.recorded",
     "layout.old.removed",
     "stop.checkpointed",
-    "stop.marked",
-});
+    "stop.marked"};
 static_assert(kFailpointNames.size() == static_cast<std::size_t>(Failpoint::kStopMarked) + 1);
 
 // `name:nth=kill`, several with commas: at the nth time that a thread comes by, counted from 1.

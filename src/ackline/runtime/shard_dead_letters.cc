@@ -152,6 +152,7 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
               {"error", dlq_offset.error().detail}});
   }
   dispatcher_->dead_lettered(request, dlq_offset, now());
+  io::failpoint(io::Failpoint::kDeadLetterSettled);
   for (WaitingSettle& one : take_waiting(request)) {
     if (one.again) {
       settle(one.request(), std::move(one.done));

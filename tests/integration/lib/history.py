@@ -18,6 +18,8 @@ import time
 
 from lib.ackline import check, equal
 
+MARK_S = 1.05  # the longest time between two alive marks, and what writing one takes
+
 
 class Event:
     __slots__ = ("topic", "key", "place")
@@ -28,7 +30,7 @@ class Event:
 
 class Seen:
     """One event for one group."""
-    __slots__ = ("attempt", "acked", "ack_asked", "rejected", "reject_asked", "loose", "offer", "client", "lease_end")
+    __slots__ = ("attempt", "acked", "ack_asked", "rejected", "reject_asked", "loose", "offer", "client", "lease_end", "kills")
 
     def __init__(self):
         self.attempt = 0
@@ -36,7 +38,7 @@ class Seen:
         self.ack_asked = self.reject_asked = False
         self.loose = False                           # a replay or reset may have opened it again
         self.offer = self.client = None
-        self.lease_end = 0.0
+        self.lease_end, self.kills = 0.0, 0
 
     @property
     def perhaps_over(self):
@@ -48,8 +50,10 @@ class Group:
         self.topic, self.name, self.ordering, self.max_attempts = topic, name, ordering, max_attempts
         self.seen = collections.defaultdict(Seen)
         self.frontier, self.looked_to = {}, {}
+        self.reset_to = {}         # partition -> the highest offset that it was perhaps reset to
         self.reopens = 0           # under way, or of unknown outcome until the next look
         self.epoch = 0             # of reopens: frontiers of different ones are not compared
+        self.reopened_at = 0.0     # when the last one came to its end
         self.must_be_dead = {}     # passed by the frontier, or by a younger event of its key, without a settle
 
 
@@ -60,6 +64,10 @@ class History:
         self.keys = collections.defaultdict(list)    # (topic, partition, key) -> offsets, ascending
         self.groups = {}
         self.problems = []
+        self.early = collections.defaultdict(set)  # (topic, group) -> what came before the group was known here
+        # A store that writes first offers behind forgets the newest of them with the process: such
+        # an event may come again at once, to another client.
+        self.kill_loses_offers = False
         self.accepted = self.delivered = self.acks = self.since_kill = self.in_flight = 0
         self.kills = 0
         self.answers = collections.Counter()         # what was asked, status, word -> how often
@@ -73,7 +81,11 @@ class History:
         self.answers[what, answer.status, word] += 1
 
     def group(self, topic, name, **facts):
-        return self.groups.setdefault((topic, name), Group(topic, name, **facts))
+        with self.lock:
+            group = self.groups.setdefault((topic, name), Group(topic, name, **facts))
+            for number in self.early.pop((topic, name), ()):
+                group.seen[number].loose = True  # what became of it then was not noted
+            return group
 
     # --- publishing
     def publishing(self, topic, ids, keys):
@@ -102,6 +114,10 @@ class History:
             return
         if event.place is None:
             event.place = (topic, partition, offset)
+            for group in self.groups.values():
+                # Its publish was not answered, and nobody had it when a reset may have gone over it.
+                if group.topic == topic and offset < group.reset_to.get(partition, 0):
+                    group.seen[number].loose = True
             other = self.log[topic, partition].setdefault(offset, number)
             if other != number:
                 self.problem(f"{how}: {topic}/{partition}/{offset} was given to {other} and to {number}")
@@ -129,6 +145,8 @@ class History:
             return
         self.bind(number, topic, one["partition"], one["offset"], "delivery")
         group = self.groups.get((topic, one["group"]))
+        if group is None:
+            self.early[topic, one["group"]].add(number)  # subscribed, and the answer has not come back
         if group is None or one["lane"] is not None:
             return
         seen = group.seen[number]
@@ -137,16 +155,23 @@ class History:
             self.problem(f"13: {story} was acked and is delivered again")
         if one["attempt"] > group.max_attempts:
             self.problem(f"14: {story} has attempt {one['attempt']} of {group.max_attempts}")
+        # Of the generation before or of the new one: nobody can tell.
+        unsure = group.reopens > 0 or asked_at <= group.reopened_at
+        if unsure:
+            seen.attempt, seen.lease_end = 0, 0.0
         if one["attempt"] < seen.attempt:
             self.problem(f"14: {story} fell from attempt {seen.attempt} to {one['attempt']}")
-        if seen.offer not in (None, one["deliveryId"]) and seen.client != client and got_at < seen.lease_end:
-            self.problem(f"11: {story} while {seen.client} holds {seen.offer} for {seen.lease_end - got_at:.3f} s more")
+        # A kill may set the clock of leases wrong by the second between two alive marks (invariant 15, decision 0008).
+        lease_end = seen.lease_end - (MARK_S if seen.kills != self.kills else 0.0)
+        if seen.offer not in (None, one["deliveryId"]) and seen.client != client and got_at < lease_end:
+            self.problem(f"11: {story} while {seen.client} holds {seen.offer} for {lease_end - got_at:.3f} s more")
         if group.ordering == "key" and self.events.get(number) is not None:
             self.check_order(group, number, one, story)
-        seen.attempt = one["attempt"]
         seen.offer, seen.client = one["deliveryId"], client
-        # The offer was made after the poll was asked for.
-        seen.lease_end = asked_at + one["leaseMs"] / 1000.0
+        if not unsure:
+            seen.attempt = one["attempt"]
+            # The offer was made after the poll was asked for.
+            seen.lease_end, seen.kills = asked_at + one["leaseMs"] / 1000.0, self.kills
 
     def check_order(self, group, number, one, story):
         key = self.events[number].key
@@ -209,6 +234,7 @@ class History:
             group.epoch += 1
             group.frontier.pop(partition, None)
             group.looked_to.pop(partition, None)
+            group.reset_to[partition] = max(offset, group.reset_to.get(partition, 0))
             for number in self.log[topic, partition].values():
                 seen = group.seen[number]
                 seen.loose, seen.acked, seen.rejected, seen.attempt, seen.lease_end = True, None, None, 0, 0.0
@@ -218,6 +244,7 @@ class History:
             group = self.groups[topic, name]
             group.reopens -= 1
             group.epoch += 1
+            group.reopened_at = time.monotonic()
 
     # --- topics that go
     def topic_leaving(self, topic):
@@ -266,6 +293,10 @@ class History:
         with self.lock:
             self.kills += 1
             self.since_kill = 0
+            if self.kill_loses_offers:
+                for group in self.groups.values():
+                    for seen in group.seen.values():
+                        seen.lease_end = 0.0
 
     def check(self, what):
         with self.lock:

@@ -171,7 +171,16 @@ def reopen(server, history, topic, name, partition, offset, reset, connection=No
 
 
 def redrive(server, topic, name, connection=None, most=5):
-    answer = change(server, "/admin/dlq/redrive", {"topic": topic, "group": name, "max": most}, connection=connection)
+    """Some of the entries that are dead now."""
+    try:
+        link = connection or Http(server.admin_address, timeout=20)
+        page = link.get("/admin/dlq/browse", topic=topic, group=name, state="dead", limit=most)
+    except (OSError, http.client.HTTPException):
+        return None
+    ids = [item["id"] for item in page.json()["items"]] if page.status == 200 else []
+    if not ids:
+        return None
+    answer = change(server, "/admin/dlq/redrive", {"topic": topic, "group": name, "ids": ids}, connection=connection)
     check(answer is None or answer.status in (200, 404, 409, 503), f"redrive: {answer}")
     return answer
 

@@ -64,6 +64,16 @@ class MemoryKeyValueDisk {
     state_->current = state_->synced;
   }
 
+  // A copy of what is written and of what is synced, without handles and hook.
+  [[nodiscard]] MemoryKeyValueDisk clone() const {
+    MemoryKeyValueDisk copy;
+    const std::scoped_lock lock(state_->mutex);
+    copy.state_->current = state_->current;
+    copy.state_->synced = state_->synced;
+    copy.state_->unsynced = state_->unsynced;
+    return copy;
+  }
+
   void set_capacity(std::uint64_t bytes) {
     const std::scoped_lock lock(state_->mutex);
     state_->capacity = bytes;

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <utility>
 
+#include "ackline/base/logging.h"
+
 namespace ackline::io {
 namespace {
 
@@ -250,6 +252,8 @@ class RocksDbKeyValue final : public KeyValue {
                                 status.ToString()),
                     "Look at the disk, then restart.",
                     {}};
+    log_error("a store on RocksDB could not be written and takes no more until a restart",
+              {{"directory", directory_}, {"error", status.ToString()}});
     if (status.IsCorruption()) {
       return corrupt(directory_, status);
     }

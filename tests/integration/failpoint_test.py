@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""The process dies at each failpoint of src/ackline/io/failpoint.h, again and again. time box: 600 s
+
+Clients and an operator keep everything going at once: publishes, polls, acks, rejects, redrives, replays, resets, purges,
+topics that come and go. The server is started with one failpoint armed at a chosen visit and must die there; the next start
+is compared with the clients' record, and at the end of each lane the backlog is settled and everything is audited
+(tests/integration/lib/history.py). Every point that the header declares is killed at KILLS times (5; 25 with SOAK=1), at
+different visits; a point that is not reached fails the test. The points are shared among two lanes. A table ends the run.
+
+--only NAME one point, --seed N, --kills N.
+"""
+import argparse
+import contextlib
+import http.client
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from kill_test import Lane, in_background
+from lib import workload
+from lib.ackline import ROOT, Failure, Http, check, wait_for
+from lib.history import audit
+
+KILLS = 25 if os.environ.get("SOAK") == "1" else 5
+REACH_S = 30  # within which a point must be reached
+
+# How the driver brings a process to a point, and from which visits it chooses.
+STARTS = ("journal.start.", "boot.")
+LAYOUT = ("layout.",)
+STOPS = ("stop.",)
+RARE = ("change.", "lane.", "reopened", "log-start.", "audit.", "partition.", "segment.remove.", "segment.seal.",
+        "index.", "segment.made", "offsets.", "journal.roll.", "journal.spare.", "journal.remove.", "replace.")
+OFTEN, SOME, SELDOM = 40, 8, 3
+
+
+def points():
+    text = (ROOT / "src/ackline/io/failpoint.h").read_text()
+    block = re.search(r"kFailpointNames = \{(.*?)\};", text, re.S)[1]
+    return re.findall(r'"([^"]+)"', block)
+
+
+class Points(Lane):
+    """Everything at once on two shards with small files."""
+    partitions = 2
+    config = {"server.shards": 2, "storage.local.checkpointInterval": "200ms", "storage.local.segmentBytes": "64KiB",
+              "drain.timeout": "1s", "delivery.stuckAfter": "2s"}
+    clients = ("c1", "c2", "r1")
+
+    up = False  # somebody may ask the server
+
+    def prepare(self):
+        super().prepare()
+        self.server.change("/admin/topics", {"name": "rejects", "partitions": 1})
+        for client in ("c1", "c2"):
+            self.subscribe(client, "orders", "billing", ordering="key")
+        self.subscribe("r1", "orders", "again")
+        # Not in the record: what it rejects is purged.
+        self.server.subscribe("x1", "rejects", group="none", ackTimeoutMs=1000, backoffMs=[5])
+        self.incarnation = 0
+
+    def work(self):
+        self.workers = workload.Workers(self.server, self.history)
+        for name in ("a", "b"):
+            publisher = workload.Publisher(name, "orders", self.history, self.server, self.child(), pad=2000, pause=0.002)
+            self.workers.run(self.calm(publisher))
+        self.workers.run(workload.Publisher("x", "rejects", self.history, self.server, self.child(), most=3, pause=0.02))
+        for client in self.clients:
+            self.workers.run(workload.Consumer(client, self.history, self.server, self.child(), odds={
+                "nack": 0.02, "reject": 0.03, "extend": 0.01, "forget": 0.01}))
+        self.workers.run(workload.Consumer("x1", self.history, self.server, self.child(), odds={"reject": 1.1}))
+        self.workers.run(self.operator)
+
+    def operator(self, _):
+        if self.history.problems or not self.up:
+            time.sleep(0.02)
+            return
+        link = Http(self.server.admin_address, timeout=20)
+        dice = self.rng.randrange(5)
+        if dice == 0:
+            self.turn_over(link)
+        elif dice == 1:
+            workload.redrive(self.server, "orders", "billing", link)
+        elif dice == 2:
+            partition = self.rng.randrange(self.partitions)
+            log = self.history.log["orders", partition]
+            if log:
+                workload.reopen(self.server, self.history, "orders", "again", partition, max(0, max(log) - 20),
+                                self.rng.random() < 0.5, link)
+        elif dice == 3:
+            workload.change(self.server, "/admin/dlq/purge", {"topic": "rejects", "confirm": True}, connection=link)
+        time.sleep(0.03)
+
+    def turn_over(self, link):
+        if link.get("/admin/topics/temp").status == 200:
+            self.history.topic_leaving("temp")
+            answer = workload.change(self.server, "/admin/topics/temp?confirm=true&force=true", None, "DELETE", link)
+            if answer is None or answer.status not in (200, 404):
+                return
+        self.history.topic_gone("temp")
+        if workload.change(self.server, "/admin/topics", {"name": "temp", "partitions": 1}, connection=link) is None:
+            return
+        self.incarnation += 1
+        http = Http(self.server.http_address, timeout=20)
+        publisher = workload.Publisher(f"temp{self.incarnation}", "temp", self.history, self.server, self.child(), pad=500)
+        publisher(http)
+        self.subscribe("c1", "temp", "brief")
+
+    # --- one process that is to die
+    def start_armed(self, point, visit):
+        self.server.environment = {"ACKLINE_FAILPOINTS": f"{point}:{visit}=kill"}
+        self.server.launch()
+        self.server.environment = {}
+
+    def wait_for_death(self, point, visit):
+        end, looked, stopped = time.monotonic() + REACH_S, False, False
+        while time.monotonic() < end:
+            code = self.server.process.poll()
+            if code is not None:
+                check(code == -signal.SIGKILL, f"{point}: the server ended with {code}: {self.server.tail()}")
+                check(f"failpoint {point} visit {visit}: killed" in self.server.tail(3),
+                      f"{point}: it died elsewhere: {self.server.tail()}")
+                self.up = False
+                self.history.killed()
+                return looked
+            if not looked and self.server.is_ready():
+                self.up = looked = True
+                self.look_if_alive()
+            if looked and not stopped and point.startswith(STOPS) and self.history.since_kill >= 50:
+                self.server.process.send_signal(signal.SIGTERM)
+                stopped = True
+            self.history.check(f"on the way to {point}")
+            time.sleep(0.002)
+        raise Failure(f"{point} was not visited {visit} times within {REACH_S} s: {self.server.tail(30)}")
+
+    def look_if_alive(self):
+        with contextlib.suppress(OSError, http.client.HTTPException):  # it may die under the question
+            self.look()
+        self.history.check("after a start")
+
+    def start_plain(self):
+        self.server.start()
+        self.up = True
+        self.look()
+        self.history.check("after a start")
+
+    def kill_at(self, point, visit):
+        if point.startswith(LAYOUT):
+            self.server.config["server.shards"] = 5 - self.server.config["server.shards"]
+        if point == "boot.clean-mark.gone":
+            self.start_plain()
+            self.up = False
+            check(self.server.terminate() == 0, f"a clean stop: {self.server.tail()}")
+        self.start_armed(point, visit)
+        if not self.wait_for_death(point, visit):
+            # It died before it could be asked anything: look at what it left.
+            self.start_plain()
+            self.up = False
+            self.server.kill()
+            self.history.killed()
+
+
+def visits_of(point, kills, rng):
+    """Different ones, as far as a process gets to them."""
+    if point in ("boot.meta.loaded", "boot.clean-mark.gone", "boot.checkpoints.read", "boot.replayed", "layout.recorded",
+                 "stop.marked"):
+        return [1] * kills
+    most = (2 if point.startswith(STARTS + LAYOUT + STOPS) else SELDOM if point.startswith(RARE)
+            else SOME if point.startswith(("checkpoint.", "cut.", "turn.dead-letter.")) else OFTEN)
+    return [1 + (i if i < most and most <= SELDOM else rng.randrange(most)) for i in range(kills)]
+
+
+def run_lane(names, seed, kills):
+    lane = Points(seed)
+    table = []
+    lane.up = False
+    try:
+        lane.server.start()
+        lane.prepare()
+        lane.work()
+        wait_for(lambda: lane.history.accepted > 300, 60, "the workload has begun")
+        lane.server.kill()
+        for name in names:
+            visits = visits_of(name, kills, lane.rng)
+            begun = time.monotonic()
+            for visit in visits:
+                lane.kill_at(name, visit)
+            table.append((name, visits))
+            print(f"point {name} kills {len(visits)} visits {sum(visits)} seconds {time.monotonic() - begun:.1f}",
+                  flush=True)
+        lane.start_plain()
+        lane.up = False
+        time.sleep(0.5)  # the operator's last change comes to its end
+        lane.finish()
+        history = lane.history
+        print(f"lane of {len(names)} points: {history.kills} kills, {history.accepted} accepted, {history.delivered} "
+              f"delivered, {history.acks} acked", flush=True)
+    except Exception:
+        print(f"seed {seed}, after {lane.history.kills} kills; problems {lane.history.problems[:5]}\n{lane.server.tail()}",
+              flush=True)
+        raise
+    finally:
+        if lane.workers:
+            lane.workers.stop.set()
+        lane.server.close()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--lane", type=int)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    arguments = parser.parse_args()
+    names = arguments.only or points()
+    if arguments.lane is not None or arguments.only:
+        run_lane(names if arguments.only else names[arguments.lane::2], arguments.seed, arguments.kills)
+        return 0
+    command = [sys.executable, __file__, "--kills", str(arguments.kills), "--seed", str(arguments.seed), "--lane"]
+    lanes = [subprocess.Popen([*command, str(lane)], stdout=subprocess.PIPE, text=True) for lane in range(2)]
+    outputs = [lane.communicate()[0] for lane in lanes]
+    failed = sum(lane.returncode != 0 for lane in lanes)
+    rows = {}
+    for text in outputs:
+        rows.update({m[1]: (int(m[2]), int(m[3])) for m in
+                     re.finditer(r"^point (\S+) kills (\d+) visits (\d+)", text, re.M)})
+        print("\n".join(line for line in text.splitlines() if not line.startswith("point ")), flush=True)
+    print(f"seed {arguments.seed}\n{'failpoint':<34}{'kills':>7}{'visits':>8}")
+    for name in names:
+        kills, visits = rows.get(name, (0, 0))
+        failed += kills < arguments.kills
+        print(f"{name:<34}{kills:>7}{visits:>8}{'' if kills >= arguments.kills else '  NOT REACHED'}")
+    print(f"{len(names)} points, {sum(kills for kills, _ in rows.values())} kills", flush=True)
+    print(f"{sum(kills >= arguments.kills for kills, _ in rows.values())} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
