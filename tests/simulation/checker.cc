@@ -5,13 +5,6 @@
 #include <algorithm>
 
 namespace ackline::sim {
-namespace {
-
-// A mark a second, and what it takes to write it; once for the lease's begin, once for the death.
-constexpr Ms kAliveMs = 2000;
-
-}  // namespace
-
 void Checker::fail(const std::string& rule, const std::string& story) {
   if (!broken_) broken_ = fmt::format("[t={}] {}: {}", now_, rule, story);
 }
@@ -239,17 +232,6 @@ void Checker::stream_opened(const std::string& client) {
 
 // --- deaths
 
-void Checker::stalled(Ms until) {
-  stalled_until_ = std::max(stalled_until_, until);
-  for (auto& [name, index] : current_group_) {
-    for (auto& [partition, part] : groups_[index].parts) {
-      for (auto& [offset, state] : part.states) {
-        for (Offer& offer : state.offers) offer.lease_end -= kAliveMs;
-      }
-    }
-  }
-}
-
 void Checker::died(bool power_cut, Ms durable_before) {
   const Ms lost_from = durable_before - slack_ms_;
   for (auto& [number, event] : events_) {
@@ -260,7 +242,6 @@ void Checker::died(bool power_cut, Ms durable_before) {
     group.disruptions += 2;  // also what was offered and lost at the very moment
     for (auto& [partition, part] : group.parts) {
       if (part.reopens > 0) {
-        part.ordered_from = INT64_MAX;
         apply_perhaps(part);
         part.reopens = 0;
       }
@@ -293,15 +274,12 @@ void Checker::died(bool power_cut, Ms durable_before) {
   }
 }
 
-// Time stands still while the process is down, but for what the alive marks cannot tell (invariant
-// 15); graces count from readiness (14).
-void Checker::came_back(Ms down_ms, bool relaid) {
+// Time stands still while the process is down (invariant 15); graces count from readiness (14).
+void Checker::came_back(Ms down_ms) {
   for (auto& [name, index] : current_group_) {
     for (auto& [partition, part] : groups_[index].parts) {
       for (auto& [offset, state] : part.states) {
-        for (Offer& offer : state.offers) {
-          offer.lease_end = relaid ? now_ : offer.lease_end + down_ms - kAliveMs;
-        }
+        for (Offer& offer : state.offers) offer.lease_end += down_ms;
       }
     }
   }

@@ -69,14 +69,12 @@ class Checker {
   void progress(const ProgressSeen& seen);
   void dead_letters(const std::vector<DeadSeen>& page);
 
-  // The server stands still, or its disk does: a pause is noticed by timers that come late, so a
-  // lease may be short of two seconds.
-  void stalled(Ms until);
+  // The process stands still.
+  void paused(Ms until) { paused_until_ = std::max(paused_until_, until); }
 
   // --- deaths
   void died(bool power_cut, Ms durable_before);
-  // `relaid`: with another number of shards, whose clocks do not agree to the second.
-  void came_back(Ms down_ms, bool relaid);
+  void came_back(Ms down_ms);
   // The end: everything was drained, all queries answered.
   void finish(const std::string& topic, const std::vector<LogSeen>& log,
               const std::map<std::uint32_t, std::int64_t>& log_start,
@@ -151,7 +149,6 @@ class Checker {
     std::int64_t frontier = -1;
     Ms frontier_at = -1;
     std::int64_t pending_to = 0;
-    std::int64_t ordered_from = 0;  // a replay keeps what is in flight below, in its own order
     bool pending_reset = false;
     bool unsure = false;        // a reopen may or may not have been done
     std::uint32_t reopens = 0;  // under way
@@ -220,7 +217,7 @@ class Checker {
   std::map<std::string, std::string> key_of_entry_;
   std::set<std::string> purged_;  // topics
   std::optional<std::string> broken_;
-  Ms stalled_until_ = -1000;
+  Ms paused_until_ = -1000;
   std::uint64_t checks_ = 0;
   std::uint64_t deliveries_ = 0;
   std::uint64_t accepted_ = 0;

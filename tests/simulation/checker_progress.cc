@@ -36,10 +36,7 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
   --part.reopens;
   if (outcome == Reopen::kRefused) return;
   part.reopened_at = now_;
-  if (outcome == Reopen::kPerhaps) {
-    part.ordered_from = INT64_MAX;
-    return apply_perhaps(part);
-  }
+  if (outcome == Reopen::kPerhaps) return apply_perhaps(part);
   ++checks_;
   if (generation <= part.generation && !part.unsure) {
     fail("a reopen raises the generation (5)",
@@ -50,10 +47,7 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
   part.frontier = -1;
   part.unsure = false;
   part.maybe_start = part.pending_reset ? 0 : std::min(part.maybe_start, part.pending_to);
-  const Log& log = topics_[group->incarnation].logs[partition];
-  if (!log.events.empty()) part.ordered_from = log.events.rbegin()->first + 1;
   if (part.pending_reset) {
-    part.ordered_from = 0;
     apply_reset(part, invoked);
   } else {
     apply_replay(part, invoked);
@@ -63,8 +57,8 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
 void Checker::apply_replay(Part& part, Ms invoked) {
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
-    for (Offer& offer : state.offers) offer.over = offer.over || offer.lane;  // lanes over it end
     if (offset < part.pending_to) continue;
+    for (Offer& offer : state.offers) offer.over = offer.over || offer.lane;  // lanes over it end
     const bool before = state.acked && state.acked_at < invoked;
     if (state.acked || state.dead) state.seen = false;
     state.ack_possible = state.ack_possible && !before;

@@ -48,6 +48,7 @@ struct DeliverySeen {
   std::string lane;
   std::uint64_t event = 0;  // number in its id
   std::string payload;
+  Ms asked_at = 0;  // when the client began the poll or stream that it came by
 };
 
 // An answer of a settle: an empty word is success.

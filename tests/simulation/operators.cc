@@ -451,7 +451,6 @@ void Simulation::fault() {
       ++result_.disk_faults;
       until = now + random_.between(100, 4000);
       world_->note_trouble(until);
-      checker_->stalled(until);
       time.stall_storage(until);
       break;
     case 6:
@@ -464,7 +463,7 @@ void Simulation::fault() {
       ++result_.disk_faults;  // a machine that stands still writes nothing either
       until = now + random_.between(100, 7000);
       world_->note_trouble(until);
-      checker_->stalled(until);
+      checker_->paused(until);
       time.pause_process(until);
       if (random_.chance(1, 2)) time.jump_wall(random_.between(-20'000, 20'000));
       break;

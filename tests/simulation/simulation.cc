@@ -150,14 +150,13 @@ void Simulation::on_death(Death how, Ms durable_before) {
 }
 
 void Simulation::die(Death how) {
-  died_at_ = world_->time().now();
   world_->end(how);
+  died_at_ = world_->time().now();  // an orderly stop takes its time
   old_channels_.clear();
 }
 
 void Simulation::come_back() {
   world_->time().skip(random_.between(1, healing_ ? 10 : 8000));
-  const std::uint32_t shards = world_->shards();
   if (!healing_ && random_.chance(1, 6)) {
     world_->set_shards(static_cast<std::uint32_t>(random_.between(1, 3)));
   }
@@ -173,7 +172,7 @@ void Simulation::come_back() {
     return;
   }
   note(fmt::format("UP with {} shards", world_->shards()));
-  checker_->came_back(world_->time().now() - died_at_, shards != world_->shards());
+  checker_->came_back(world_->time().now() - died_at_);
 }
 
 // Runs the world until `at`; who dies comes back.
@@ -218,7 +217,6 @@ SimulationResult Simulation::run() {
     if (result_.disk_faults + world_->faults_fired() == 0) {
       ++result_.disk_faults;
       const Ms until = world_->time().now() + 800;
-      checker_->stalled(until);
       world_->time().stall_storage(until);
     }
     drain();

@@ -87,6 +87,7 @@ class Simulation {
     std::unique_ptr<Channel> channel;
     std::unique_ptr<api::Attachment> attachment;
     bool attached = false;
+    Ms attached_at = 0;
     Ms rest_until = 0;
     std::vector<std::string> ids;  // all that it ever got
   };

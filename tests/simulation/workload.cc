@@ -230,6 +230,7 @@ void Simulation::unsubscribe(Client& client) {
 // A poll or a stream, whichever this client uses.
 void Simulation::attach(Client& client) {
   client.attached = true;
+  client.attached_at = world_->time().now();
   client.edge = any_edge();
   const std::uint64_t turn = ++client.turn;
   Client* at = &client;
@@ -317,6 +318,7 @@ void Simulation::received(Client& client, std::uint64_t turn,
     DeliverySeen seen;
     seen.id = one.delivery_id;
     seen.client = client.id;
+    seen.asked_at = client.attached_at;
     seen.topic = one.topic;
     seen.group = one.group;
     seen.partition = one.partition.value();

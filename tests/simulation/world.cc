@@ -65,7 +65,7 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
       break;
     case DiskFault::kNoSpace:
       if (operation == kWrite || operation == kResize) {
-        return fire(ErrorCode::kFull, "no space left", random_.below(200));
+        return fire(ErrorCode::kFull, "no space left", random_.below(30));
       }
       break;
     case DiskFault::kSyncError:
