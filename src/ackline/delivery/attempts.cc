@@ -17,6 +17,15 @@ DeliveryId Dispatcher::Impl::id_of(const Progress& progress, std::uint32_t index
           .offer = slot.offer};
 }
 
+std::int64_t Dispatcher::Impl::lease_left(const DeliveryId& id) const {
+  const Progress* progress = route(id.progress, id.partition);
+  const Slot* slot = progress == nullptr ? nullptr : progress->slots.find(id.slot);
+  if (slot == nullptr || !is_current(*slot, id) || slot->state() != SlotState::kLeased) {
+    return 0;
+  }
+  return std::max<std::int64_t>(progress->slots.due(*slot).value() - clock_.value(), 0);
+}
+
 void Dispatcher::Impl::withdraw(const DeliveryId& id) {
   Progress* progress = route(id.progress, id.partition);
   const Slot* slot = progress == nullptr ? nullptr : progress->slots.find(id.slot);

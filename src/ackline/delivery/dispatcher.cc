@@ -40,6 +40,12 @@ void Dispatcher::snapshot(PartitionNumber partition, MonoMs now, std::string& ou
 Result<void> Dispatcher::apply(state::RecordType type, PartitionNumber partition, ByteView body) {
   return impl_->apply(type, partition, body);
 }
+void Dispatcher::begin_journal(std::uint32_t journal, const std::optional<Origin>& origin) {
+  impl_->begin_journal(journal, origin);
+}
+void Dispatcher::end_replay() {
+  impl_->end_replay();
+}
 void Dispatcher::resume(MonoMs now, WallMs wall, bool clean) {
   impl_->resume(now, wall, clean);
 }
@@ -102,16 +108,15 @@ void Dispatcher::tick(MonoMs now) {
   impl_->enter(now);
   impl_->tick();
 }
-// What was asked during the gap has moved the clock already: it goes back, too, or what was due
-// within the gap would end at once.
-void Dispatcher::extend_all(std::int64_t gap_ms) {
-  impl_->skew_ += gap_ms;
-  // Not behind what the timers have seen.
-  impl_->clock_ = std::max(MonoMs(impl_->clock_.value() - gap_ms),
-                           std::min(impl_->clock_, impl_->timers_.now()));
-  for (const auto& [number, client] : impl_->clients_) {
-    client->gone_at = std::min(client->gone_at, impl_->clock_);
-  }
+void Dispatcher::stand_still(MonoMs since) {
+  impl_->stand_still(since);
+}
+void Dispatcher::go_on(MonoMs now) {
+  impl_->go_on(now);
+}
+std::int64_t Dispatcher::lease_left(const DeliveryId& id, MonoMs now) const {
+  impl_->enter(now);
+  return impl_->lease_left(id);
 }
 void Dispatcher::set_paused(bool paused) {
   impl_->paused_ = paused;

@@ -37,7 +37,8 @@ struct PartitionSpec {
   Incarnation incarnation;
   PartitionNumber dlq_number;  // 0: a dead-letter partition itself
   Offset log_start;
-  Offset end;  // next offset; the high watermark is end - 1
+  Offset end;                 // next offset; the high watermark is end - 1
+  std::uint32_t journal = 0;  // in recovery: the old shard whose journal has its records
 };
 
 enum class Verb : std::uint8_t { kAck, kNack, kReject, kExtend };
@@ -106,14 +107,20 @@ class Dispatcher {
   // one partition. kCorrupt: damaged or of an unknown version.
   [[nodiscard]] Result<void> restore(PartitionNumber partition, ByteView section);
   void snapshot(PartitionNumber partition, MonoMs now, std::string& out) const;
-  // Process and time in which replay of a journal begins: those of the oldest section of its
-  // checkpoint. Needed where sections of several journals are restored, or none is here.
+  // Process and time in which a section was taken.
   struct Origin {
     Epoch epoch;
     MonoMs at;
+    MonoMs boot_at;
   };
   [[nodiscard]] static std::optional<Origin> origin_of(ByteView section);
-  void begin_journal(const Origin& origin);
+  // The records of another journal follow. Each has a clock of its own, so partitions say whose
+  // records they have (`PartitionSpec::journal`); `origin`: of its checkpoint, needed where none of
+  // its sections is here. Boot and alive records that the checkpoint includes are left out.
+  void begin_journal(std::uint32_t journal, const std::optional<Origin>& origin);
+  // All journals were read: their clocks become one, with every lease and wait as far off as it
+  // was. `resume` does it, too; a snapshot before `resume` needs it.
+  void end_replay();
   // A record that is not the log's own, boot and alive included (partition 0). Records of a
   // partition that its section has applied already, and those of progress numbers that meta does
   // not know, are left out by the caller. Groups and partitions are added before.
@@ -152,9 +159,12 @@ class Dispatcher {
   // The earliest moment at which `tick` has something to do; nullopt: never.
   [[nodiscard]] std::optional<MonoMs> next_due() const;
   void tick(MonoMs now);
-  // The server itself stood still for `gap_ms` (pause, failed writes, drain): every lease and wait
-  // moves by it.
-  void extend_all(std::int64_t gap_ms);
+  // The server itself stands still (a pause, a disk that does not answer): from `since`, which may
+  // be past, until `go_on` no time goes by for leases and waits (invariant 14).
+  void stand_still(MonoMs since);
+  void go_on(MonoMs now);
+  // What an offer that had to wait has left of its lease; 0 when it is not current any more.
+  [[nodiscard]] std::int64_t lease_left(const DeliveryId& id, MonoMs now) const;
   // While true nothing new is offered (drain, failed writes); settles go on.
   void set_paused(bool paused);
 

@@ -135,6 +135,7 @@ class Dispatcher::Impl {
   void release_key(Progress& progress, Slot& slot);
   [[nodiscard]] std::int64_t backoff(const Progress& progress, std::uint32_t attempt);
   [[nodiscard]] DeliveryId id_of(const Progress& progress, std::uint32_t index) const;
+  [[nodiscard]] std::int64_t lease_left(const DeliveryId& id) const;
 
   // --- dead_letters.cc
   void ask_dead_letter(Progress& progress, std::uint32_t index, DeadReason reason);
@@ -151,9 +152,12 @@ class Dispatcher::Impl {
   void rearm(Progress& progress);
   // Before a record whose time counts: how far the clock has come.
   void stamp();
+  void stand_still(MonoMs since);
+  void go_on(MonoMs now);
 
   // --- recovery.cc, snapshot.cc
-  void begin_journal(const Origin& origin);
+  void begin_journal(std::uint32_t journal, const std::optional<Origin>& origin);
+  void end_replay();
   [[nodiscard]] Result<void> restore(PartitionNumber partition, ByteView section);
   void snapshot(PartitionNumber partition, std::string& out) const;
   [[nodiscard]] Result<void> apply(state::RecordType type, PartitionNumber partition,
@@ -184,8 +188,11 @@ class Dispatcher::Impl {
   [[nodiscard]] Result<ReopenReport> replay(ProgressKey key, Offset from, bool dry_run);
   [[nodiscard]] Result<ReopenReport> reset(ProgressKey key, Offset to, bool dry_run);
   void drop_all_slots(Progress& progress);
+  void drop_slots_from(Progress& progress, Offset from);
   void note_gone(Progress& progress, Offset first, std::uint64_t events);
-  void start_generation(Progress& progress, Generation generation, Offset frontier);
+  [[nodiscard]] Result<void> reopen_from(Progress& progress, Generation generation, Offset from,
+                                         std::span<const Offset> kept);
+  void start_generation(Progress& progress, Generation generation, Offset from);
   [[nodiscard]] static std::uint64_t settled_from(const Progress& progress, Offset from);
 
   // --- reorder.cc
@@ -196,8 +203,8 @@ class Dispatcher::Impl {
   // --- lanes.cc
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part);
   void end_lane(ProgressNumber lane);
-  void abandon_lane(Progress& lane);
-  void end_lanes_above(Progress& progress, Offset frontier);
+  bool abandon_items(Progress& lane, Offset from);
+  void end_lanes_over(Progress& progress, Offset from);
   std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets);
   Served serve_lane(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
   [[nodiscard]] bool lane_may_offer(Progress& progress);
@@ -256,7 +263,7 @@ class Dispatcher::Impl {
   // --- time
   // From the caller's clock to the one in here, and back.
   void enter(MonoMs now) {
-    if (resumed_) {
+    if (resumed_ && !still_) {
       clock_ = std::max(clock_, MonoMs(now.value() - skew_));
     }
   }
@@ -275,18 +282,25 @@ class Dispatcher::Impl {
   Random random_;
   bool resumed_ = false;
   bool paused_ = false;
+  bool still_ = false;  // the clock stands
   MonoMs clock_{0};
+  MonoMs ticked_{0};            // what the timers have seen of it
   std::int64_t skew_ = 0;       // caller's now - clock_
   std::int64_t wall_skew_ = 0;  // wall - clock_, for alive marks
   MonoMs boot_at_{0};           // clock_ at this boot
   MonoMs alive_at_{0};          // of the newest alive mark
   WallMs wall_{0};
-  // Recovery: whose records are read, and where on the clock each known boot was.
+  // Recovery: the journals, each with its own clock. `clock_` and `replay_epoch_` are those of the
+  // one that is read.
+  struct JournalTime {
+    Epoch epoch;
+    MonoMs at{0};
+    std::map<Epoch, MonoMs> boots;  // where on the clock each known boot was
+  };
+  std::map<std::uint32_t, JournalTime> journals_;
+  std::uint32_t journal_ = 0;
   Epoch replay_epoch_;
-  MonoMs newest_section_{0};
   MonoMs section_at_{0};  // of the section that is being read
-  bool any_section_ = false;
-  std::map<Epoch, MonoMs> boots_;
 
   std::map<PartitionNumber, std::unique_ptr<Partition>> partitions_;
   boost::unordered_flat_map<ProgressNumber, std::unique_ptr<Group>, std::hash<ProgressNumber>>

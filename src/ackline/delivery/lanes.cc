@@ -116,34 +116,32 @@ void Dispatcher::Impl::end_lane(ProgressNumber number) {
       }
     }
     record(*part, ended);
-    abandon_lane(*part);
+    static_cast<void>(abandon_items(*part, Offset(0)));
     remove_progress(*part);
   }
 }
 
-// What is not done in it is dead again; what is stays counted.
-void Dispatcher::Impl::abandon_lane(Progress& lane) {
-  drop_all_slots(lane);
+// What of it lies at or above `from` and is not done is dead again; what is done stays counted.
+// False: there was nothing.
+bool Dispatcher::Impl::abandon_items(Progress& lane, Offset from) {
+  const auto ends = [from](const LaneItem& item) { return is_open(item) && item.source >= from; };
   Progress* of = group_progress(lane);
   for (const LaneItem& item : lane.lane->items) {
-    if (is_open(item) && of != nullptr) {
+    if (ends(item) && of != nullptr) {
       of->dead.change(item.dlq, [](auto& entry) { entry.state = EntryState::kDead; });
     }
   }
-  std::erase_if(lane.lane->items, is_open);
+  drop_slots_from(lane, from);
   lane.lane->next = 0;
+  return std::erase_if(lane.lane->items, ends) > 0;
 }
 
-void Dispatcher::Impl::end_lanes_above(Progress& progress, Offset frontier) {
+// Events at or above `from` are open again: lanes have them no more (invariant 18).
+void Dispatcher::Impl::end_lanes_over(Progress& progress, Offset from) {
   for (Progress* other : progress.partition->progress) {
-    if (other->is_lane() && other->group == progress.group &&
-        std::ranges::any_of(other->lane->items, [frontier](const LaneItem& item) {
-          return is_open(item) && item.source > frontier;
-        })) {
-      abandon_lane(*other);
-      if (resumed_) {
-        port_.lane_part_done(other->key.progress, other->key.partition);
-      }
+    if (other->is_lane() && other->group == progress.group && abandon_items(*other, from) &&
+        other->lane->left() == 0 && resumed_) {
+      port_.lane_part_done(other->key.progress, other->key.partition);
     }
   }
 }
@@ -302,7 +300,7 @@ void Dispatcher::Impl::apply_lane_part(PartitionNumber partition,
       return entry.state == state::EntryState::kDead;
     });
     if (there->is_lane() && ends) {
-      abandon_lane(*there);
+      static_cast<void>(abandon_items(*there, Offset(0)));
       remove_progress(*there);
     }
     return;

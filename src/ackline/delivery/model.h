@@ -26,7 +26,6 @@ struct Client;
 struct Partition {
   PartitionSpec spec;
   std::vector<Progress*> progress;  // groups and lanes on it
-  Epoch section_epoch;              // of the checkpoint section that it was restored from; 0: none
 };
 
 struct Group {

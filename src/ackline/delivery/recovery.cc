@@ -48,9 +48,11 @@ Result<void> Dispatcher::Impl::apply(state::RecordType type, PartitionNumber par
       return decoded<state::BootRecord>(body, [&](const auto& r) { apply_boot(r); });
     case state::RecordType::kAlive:
       return decoded<state::AliveRecord>(body, [&](const state::AliveRecord& r) {
-        const auto boot = boots_.find(replay_epoch_);
-        const MonoMs base = boot == boots_.end() ? MonoMs(0) : boot->second;
-        clock_ = std::max(clock_, base.plus(r.elapsed.value()));
+        // Backwards, too: marks in the journal's order are what the clock was.
+        const auto& boots = journals_[journal_].boots;
+        if (const auto boot = boots.find(replay_epoch_); boot != boots.end()) {
+          clock_ = boot->second.plus(r.elapsed.value());
+        }
       });
     case state::RecordType::kPublish:
     case state::RecordType::kLogStart:
@@ -59,14 +61,53 @@ Result<void> Dispatcher::Impl::apply(state::RecordType type, PartitionNumber par
   return {};
 }
 
+void Dispatcher::Impl::begin_journal(std::uint32_t journal, const std::optional<Origin>& origin) {
+  journals_[journal_].at = clock_;
+  journal_ = journal;
+  JournalTime& time = journals_[journal];
+  if (origin) {
+    time.epoch = std::max(time.epoch, origin->epoch);
+    time.at = std::max(time.at, origin->at);
+    time.boots.try_emplace(origin->epoch, origin->boot_at);
+  }
+  replay_epoch_ = time.epoch;
+  clock_ = time.at;
+}
+
+// Shards kept time apart: what came from the journal of each is moved onto one clock, as far from
+// its end as it was.
+void Dispatcher::Impl::end_replay() {
+  journals_[journal_].at = clock_;
+  for (const auto& [number, time] : journals_) {
+    clock_ = std::max(clock_, time.at);
+  }
+  for (const auto& [key, progress] : progress_) {
+    if (const auto time = journals_.find(progress->partition->spec.journal);
+        time != journals_.end()) {
+      progress->slots.shift(clock_.value() - time->second.at.value());
+    }
+    progress->wheel = io::TimerWheel<SlotSlab>(clock_);
+    if (progress->is_lane()) {
+      progress->lane->tokens_at = clock_;
+    }
+  }
+  for (const auto& [number, partition] : partitions_) {
+    partition->spec.journal = 0;
+  }
+  journal_ = 0;
+  journals_.clear();
+  journals_[0] = {.epoch = replay_epoch_, .at = clock_, .boots = {}};
+  boot_at_ = clock_;
+  ticked_ = clock_;
+}
+
 // Another process began: it went on where the last mark of the one before was, unless a checkpoint
 // knows better. What was leased has lived through a start.
 void Dispatcher::Impl::apply_boot(const state::BootRecord& record) {
-  const auto [boot, is_new] = boots_.try_emplace(record.epoch, clock_);
-  clock_ = std::max(clock_, boot->second);
+  clock_ = journals_[journal_].boots.try_emplace(record.epoch, clock_).first->second;
   replay_epoch_ = record.epoch;
   for (const auto& [key, progress] : progress_) {
-    if (progress->partition->section_epoch < record.epoch) {
+    if (progress->partition->spec.journal == journal_) {
       progress->slots.for_each([](std::uint32_t /*index*/, Slot& slot) {
         if (slot.state() == SlotState::kLeased && slot.restarts < UINT8_MAX) {
           ++slot.restarts;
@@ -243,9 +284,12 @@ void Dispatcher::Impl::apply_reopen(PartitionNumber partition, const state::Reop
   if (record.generation <= progress->generation) {
     return;
   }
+  const Offset from = record.frontier.next();
   if (record.kind == state::ReopenKind::kReset) {
     drop_all_slots(*progress);
-    progress->frontier.reset(record.frontier.next());
+    progress->frontier.reset(from);
+    start_generation(*progress, record.generation, from);
+    progress->start = from;
   } else {
     std::vector<Offset> kept;
     std::vector<std::uint32_t> dropped;
@@ -260,24 +304,18 @@ void Dispatcher::Impl::apply_reopen(PartitionNumber partition, const state::Reop
       drop_recovered(*progress, index);
     }
     std::ranges::sort(kept);
-    if (Result<void> done = progress->frontier.reopen(record.frontier, kept); !done) {
+    if (Result<void> done = reopen_from(*progress, record.generation, from, kept); !done) {
       log_error("a replay cannot be read back", {{"group", progress->group->spec.name}});
     }
-  }
-  start_generation(*progress, record.generation, record.frontier);
-  if (record.kind == state::ReopenKind::kReset) {
-    progress->start = record.frontier.next();
   }
 }
 
 void Dispatcher::Impl::resume(MonoMs now, WallMs wall, bool clean) {
-  clock_ = std::max(clock_, newest_section_);
+  end_replay();
   skew_ = now.value() - clock_.value();
-  boot_at_ = clock_;
   alive_at_ = clock_;
   wall_ = wall;
   wall_skew_ = wall.value() - clock_.value();
-  boots_.insert_or_assign(options_.epoch, clock_);
   resumed_ = true;
   // By key: what is journaled here is the same at every start.
   for (const auto& [key, progress] : progress_) {

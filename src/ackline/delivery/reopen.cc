@@ -124,38 +124,41 @@ Result<ReopenReport> Dispatcher::Impl::replay(ProgressKey key, Offset from, bool
   if (dry_run) {
     return report;
   }
-  // Below `from`, what is settled past the frontier stays so.
-  std::vector<OffsetRange> stay;
-  for (Offset at = after.next(); at < from; ++at) {
-    if (frontier.is_settled(at)) {
-      stay.push_back({at, at});
-    }
-  }
-  normalise(stay);
   state::ReopenRecord reopen{.progress = key.progress,
                              .generation = report.generation,
-                             .frontier = after,
+                             .frontier = from.previous(),
                              .kind = state::ReopenKind::kReplay,
                              .kept = {}};
   progress->slots.for_each(
       [&](std::uint32_t /*index*/, const Slot& slot) { reopen.kept.push_back(slot.offset); });
   std::ranges::sort(reopen.kept);
-  if (Result<void> done = frontier.reopen(after, reopen.kept); !done) {
+  if (Result<void> done = reopen_from(*progress, report.generation, from, reopen.kept); !done) {
     return fail(done);
   }
   record(*progress, reopen);
-  start_generation(*progress, report.generation, after);
-  if (!stay.empty()) {
-    buffer_.clear();
-    state::SettleRecord::encode_ranges(buffer_, key.progress, state::Outcome::kAcked, stay);
-    port_.journal(state::RecordType::kSettle, key.partition, as_bytes(buffer_));
-    for (const OffsetRange& range : stay) {
-      ACKLINE_CHECK(frontier.restore_settled(range.first, range.last).has_value());
-      progress->known_end = std::max(progress->known_end, range.last.next());
-    }
-  }
   wake(*progress);
   return report;
+}
+
+// What is settled below `from` stays so, also past the frontier; `kept` stays in flight.
+Result<void> Dispatcher::Impl::reopen_from(Progress& progress, Generation generation, Offset from,
+                                           std::span<const Offset> kept) {
+  frontier::Frontier& frontier = progress.frontier;
+  const Offset after = std::min(frontier.value(), from.previous());
+  std::vector<OffsetRange> stay;
+  for (auto range = frontier.next_settled_range(after.next()); range && range->first < from;
+       range = frontier.next_settled_range(range->last.next())) {
+    stay.push_back({range->first, std::min(range->last, from.previous())});
+  }
+  if (Result<void> done = frontier.reopen(after, kept); !done) {
+    return done;
+  }
+  start_generation(progress, generation, from);
+  for (const OffsetRange& range : stay) {
+    ACKLINE_CHECK(frontier.restore_settled(range.first, range.last).has_value());
+    progress.known_end = std::max(progress.known_end, range.last.next());
+  }
+  return {};
 }
 
 Result<ReopenReport> Dispatcher::Impl::reset(ProgressKey key, Offset to, bool dry_run) {
@@ -188,17 +191,16 @@ Result<ReopenReport> Dispatcher::Impl::reset(ProgressKey key, Offset to, bool dr
   progress->offered_below = std::max(progress->offered_below, frontier.cursor());
   drop_all_slots(*progress);
   frontier.reset(to);
-  start_generation(*progress, report.generation, to.previous());
+  start_generation(*progress, report.generation, to);
   progress->start = to;
   wake(*progress);
   return report;
 }
 
-// The frontier is moved already.
-void Dispatcher::Impl::start_generation(Progress& progress, Generation generation,
-                                        Offset frontier) {
+// The frontier is moved already; what lies at or above `from` is open again.
+void Dispatcher::Impl::start_generation(Progress& progress, Generation generation, Offset from) {
   progress.generation = generation;
-  progress.start = std::min(progress.start, frontier.next());
+  progress.start = std::min(progress.start, from);
   progress.offered_below = std::max(progress.offered_below, progress.known_end);
   progress.known_end = progress.frontier.committed();
   progress.slots.for_each([&](std::uint32_t /*index*/, const Slot& slot) {
@@ -207,15 +209,23 @@ void Dispatcher::Impl::start_generation(Progress& progress, Generation generatio
   progress.clamped = false;
   progress.ahead_limited = false;
   progress.keys.forget_blocked();  // they are read again
-  progress.dead.reopen_from(frontier.next());
+  progress.dead.reopen_from(from);
   progress.arrived_from.reset();
   progress.arrived = {};
-  end_lanes_above(progress, frontier);
+  end_lanes_over(progress, from);
 }
 
 // Their ids are stale; their clients may forget them.
 void Dispatcher::Impl::drop_all_slots(Progress& progress) {
+  drop_slots_from(progress, Offset(0));
+  progress.keys.forget_blocked();
+}
+
+void Dispatcher::Impl::drop_slots_from(Progress& progress, Offset from) {
   progress.slots.for_each([&](std::uint32_t index, Slot& slot) {
+    if (slot.offset < from) {
+      return;
+    }
     if (!resumed_) {
       drop_recovered(progress, index);
       return;
@@ -225,7 +235,6 @@ void Dispatcher::Impl::drop_all_slots(Progress& progress) {
     }
     free_slot(progress, index);
   });
-  progress.keys.forget_blocked();
 }
 
 }  // namespace ackline::delivery

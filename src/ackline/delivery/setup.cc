@@ -76,6 +76,9 @@ Progress& Dispatcher::Impl::make_progress(ProgressKey key, Group& group, Partiti
   auto made = std::make_unique<Progress>(key, group, partition, std::max(start, Offset(0)),
                                          options_.ahead_max, clock_);
   Progress& progress = *made;
+  // Not at `clock_`: that may go back to what the timers have seen, and a wheel that is ahead of it
+  // would end leases early (simulation seed 5487).
+  progress.wheel = io::TimerWheel<SlotSlab>(ticked_);
   progress.known_end = progress.start;
   progress.offered_below = progress.start;
   progress.node = nodes_.add(&progress, nullptr);

@@ -108,6 +108,9 @@ class SlotSlab {
     }
   }
 
+  // Every time in here is `ms` later.
+  void shift(std::int64_t ms) { base_ += ms; }
+
   // For the timer wheel.
   [[nodiscard]] io::TimerLinks& timer_links(std::uint32_t index) { return (*this)[index].timer; }
   [[nodiscard]] MonoMs timer_due(std::uint32_t index) const { return due((*this)[index]); }

@@ -135,17 +135,8 @@ std::optional<Dispatcher::Origin> Dispatcher::origin_of(ByteView section) {
   }
   const Epoch epoch(u32_of(in));
   const MonoMs at(in.svarint());
-  return in.ok() ? std::optional(Origin{epoch, at}) : std::nullopt;
-}
-
-void Dispatcher::begin_journal(const Origin& origin) {
-  impl_->begin_journal(origin);
-}
-
-void Dispatcher::Impl::begin_journal(const Origin& origin) {
-  replay_epoch_ = origin.epoch;
-  newest_section_ = std::max({newest_section_, clock_, origin.at});
-  clock_ = origin.at;
+  const MonoMs boot_at(in.svarint());
+  return in.ok() ? std::optional(Origin{epoch, at, boot_at}) : std::nullopt;
 }
 
 Result<void> Dispatcher::Impl::restore(PartitionNumber number, ByteView section) {
@@ -164,13 +155,15 @@ Result<void> Dispatcher::Impl::restore(PartitionNumber number, ByteView section)
   if (!in.ok() || count > in.left()) {
     return corrupt();
   }
-  // Replay begins in the oldest section's process, at its time.
-  clock_ = any_section_ ? std::min(clock_, at) : at;
-  replay_epoch_ = any_section_ ? std::min(replay_epoch_, epoch) : epoch;
-  newest_section_ = std::max(newest_section_, at);
-  any_section_ = true;
-  boots_.insert_or_assign(epoch, boot_at);
-  partition->second->section_epoch = epoch;
+  // Replay of its journal begins in the section's process, at its time.
+  JournalTime& time = journals_[partition->second->spec.journal];
+  time.epoch = std::max(time.epoch, epoch);
+  time.at = std::max(time.at, at);
+  time.boots.insert_or_assign(epoch, boot_at);
+  if (partition->second->spec.journal == journal_) {
+    clock_ = time.at;
+    replay_epoch_ = time.epoch;
+  }
   section_at_ = at;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint8_t kind = in.u8();

@@ -27,9 +27,10 @@ void Dispatcher::Impl::tick() {
   if (!resumed_) {
     return;
   }
-  if (timers_.size() > 0) {
+  if (timers_.size() > 0 && clock_.value() - alive_at_.value() >= options_.alive_ms) {
     stamp();
   }
+  ticked_ = clock_;
   timers_.advance(nodes_, clock_, kStepsPerTick, [this](std::uint32_t node) {
     if (Client* client = nodes_[node].client; client != nullptr) {
       lose_client(*client);
@@ -114,7 +115,7 @@ void Dispatcher::Impl::rearm(Progress& progress) {
 }
 
 void Dispatcher::Impl::stamp() {
-  if (!resumed_ || clock_.value() - alive_at_.value() < options_.alive_ms) {
+  if (!resumed_ || clock_ == alive_at_) {
     return;
   }
   alive_at_ = clock_;
@@ -123,6 +124,30 @@ void Dispatcher::Impl::stamp() {
   std::string body;
   alive.encode(body);
   port_.journal(state::RecordType::kAlive, PartitionNumber(0), as_bytes(body));
+}
+
+void Dispatcher::Impl::stand_still(MonoMs since) {
+  if (!resumed_) {
+    return;
+  }
+  // What was asked since has moved the clock already: it goes back, but not behind what the timers
+  // have seen.
+  clock_ = std::max(MonoMs(since.value() - skew_), ticked_);
+  still_ = true;
+  for (const auto& [number, client] : clients_) {
+    client->gone_at = std::min(client->gone_at, clock_);
+  }
+  // A restart goes on at the newest mark: one that is ahead would end leases early.
+  if (clock_ < alive_at_) {
+    stamp();
+  }
+}
+
+void Dispatcher::Impl::go_on(MonoMs now) {
+  if (still_) {
+    still_ = false;
+    skew_ = now.value() - clock_.value();
+  }
 }
 
 }  // namespace ackline::delivery

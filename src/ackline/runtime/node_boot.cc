@@ -19,22 +19,29 @@ Result<std::optional<std::string>> get_text(meta::MetaStore& meta, std::string_v
   return std::optional<std::string>((*entry)->value);
 }
 
-// Process and time of the oldest section: where replay of that shard's journal begins.
-std::optional<delivery::Dispatcher::Origin> origin_of(
-    const std::optional<io::Checkpoint>& checkpoint) {
-  std::optional<delivery::Dispatcher::Origin> oldest;
-  if (!checkpoint) return oldest;
+// What a checkpoint includes of its shard's journal, and the moment at which its sections were
+// taken.
+struct JournalOrigin {
+  std::optional<delivery::Dispatcher::Origin> time;
+  Lsn applied;
+};
+
+JournalOrigin origin_of(const std::optional<io::Checkpoint>& checkpoint) {
+  JournalOrigin origin;
+  if (!checkpoint) return origin;
   for (const io::CheckpointSection& section : checkpoint->sections) {
     ByteReader in(as_bytes(section.body));
-    if (in.u8() != kSectionGood) continue;
+    if (in.u8() != kSectionGood) continue;  // of an earlier checkpoint, for the doctor
     static_cast<void>(in.blob());
     const auto one = delivery::Dispatcher::origin_of(as_bytes(in.blob()));
     if (!one || !in.ok()) continue;
-    if (!oldest) oldest = one;
-    oldest->epoch = std::min(oldest->epoch, one->epoch);
-    oldest->at = std::min(oldest->at, one->at);
+    if (!origin.time || origin.applied < section.applied) {
+      origin = {one, section.applied};
+    } else {
+      origin.time->at = std::max(origin.time->at, one->at);
+    }
   }
-  return oldest;
+  return origin;
 }
 
 }  // namespace
@@ -110,7 +117,8 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
   }
   io::failpoint(io::Failpoint::kBootCheckpointsRead);
   for (auto& unit : units_) {
-    if (auto done = unit->shard->open_partitions(control_->catalog(), checkpoints); !done) {
+    if (auto done = unit->shard->open_partitions(control_->catalog(), checkpoints, old_count);
+        !done) {
       return done;
     }
   }
@@ -136,11 +144,10 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
 Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, bool changed,
                                   std::uint64_t& skipped) {
   const std::uint32_t known = control_->numbers().partition;
-  if (const auto origin = origin_of(old.checkpoint)) {
-    for (auto& unit : units_) {
-      if (changed || unit.get() == units_[index].get()) {
-        unit->shard->dispatcher().begin_journal(*origin);
-      }
+  const JournalOrigin origin = origin_of(old.checkpoint);
+  for (auto& unit : units_) {
+    if (changed || unit.get() == units_[index].get()) {
+      unit->shard->dispatcher().begin_journal(index, origin.time);
     }
   }
   io::RecoverOptions options;
@@ -162,6 +169,7 @@ Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, bool chang
   };
   const auto visit = [&](Lsn lsn, const io::JournalRecord& record) -> Result<void> {
     if (record.partition == PartitionNumber{0}) {
+      if (lsn <= origin.applied) return {};
       for (auto& unit : units_) {
         if (!changed && unit.get() != units_[index].get()) continue;
         if (auto done = unit->shard->replay_shard_record(record); !done) return done;

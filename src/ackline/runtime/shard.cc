@@ -18,7 +18,11 @@ constexpr std::uint32_t kPumpBudget = 2048;  // events offered in one turn
 constexpr std::int64_t kExportMs = 1000;     // how far the OffsetStore may be behind
 constexpr std::int64_t kRetryMs = 100;       // a batch that could not be written
 constexpr std::int64_t kSyncStallMs = 250;
-constexpr std::int64_t kStallMs = 1000;  // a timer this late means that we stood still
+// While something is leased or waits the thread looks up this often: a pause is seen by looking up
+// late, and one that no look falls into is not seen.
+constexpr std::int64_t kLookMs = 200;
+constexpr std::int64_t kLateMs = 50;
+constexpr std::int64_t kLongStallMs = 1000;  // worth a line in the log
 
 }  // namespace
 
@@ -50,6 +54,9 @@ bool Shard::owns(PartitionNumber partition) const {
 // --- the dispatcher's port
 
 void Shard::journal(state::RecordType type, PartitionNumber partition, ByteView body) {
+  const bool mark = type == state::RecordType::kAlive;
+  only_marks_ = mark && (only_marks_ || journal_->open_is_empty());
+  unexported_ = unexported_ || !mark;
   journal_->append(static_cast<std::uint8_t>(type), partition, body);
 }
 
@@ -93,10 +100,11 @@ void Shard::turn() {
   turn_scheduled_ = false;
   if (stopping_ && checkpoint_ == nullptr && stopped_ == nullptr) return;
   note_stall();
+  stand_still_or_go_on();
   const MonoMs at = now();
   bool more = false;
   if (!write_error_) {
-    const auto due = sync_stalled() ? std::nullopt : dispatcher_->next_due();
+    const auto due = still_ ? std::nullopt : dispatcher_->next_due();
     if (due && *due <= at) dispatcher_->tick(at);
     more = dispatcher_->pump(at, wall(), kPumpBudget);
     write_dead_letters();
@@ -116,13 +124,32 @@ void Shard::turn() {
 // loop): no lease pays for it.
 void Shard::note_stall() {
   const MonoMs at = now();
-  if (expected_at_ && at.value() - expected_at_->value() > kStallMs) {
-    const std::int64_t gap_ms = at.value() - expected_at_->value();
-    log_warn("the server stood still; leases and waits are extended",
-             {{"shard", options_.index}, {"gapMs", gap_ms}});
-    dispatcher_->extend_all(gap_ms);
+  const std::int64_t late_ms = expected_at_ ? at.value() - expected_at_->value() : 0;
+  if (late_ms > kLateMs && !still_) {
+    if (late_ms > kLongStallMs) {
+      log_warn("the server stood still; leases and waits are extended",
+               {{"shard", options_.index}, {"gapMs", late_ms}});
+    }
+    dispatcher_->stand_still(*expected_at_);
+    dispatcher_->go_on(at);
   }
   expected_at_.reset();
+}
+
+// While a batch cannot be written, or a sync does not end, no time goes by for leases.
+void Shard::stand_still_or_go_on() {
+  const bool stalled = sync_stalled();
+  const bool still = write_error_.has_value() || stalled;
+  if (still == still_) return;
+  still_ = still;
+  if (!still) {
+    dispatcher_->go_on(now());
+    schedule_turn();
+    return;
+  }
+  const MonoMs waited_since = stalled ? synced_offers_.front().at : now();
+  dispatcher_->stand_still(write_error_ ? std::min(write_error_since_, waited_since)
+                                        : waited_since);
 }
 
 // A sync that takes this long stops the clock of leases: an offer that waits for it would end
@@ -138,7 +165,7 @@ bool Shard::commit_deliveries() {
     return false;
   }
   if (!journal_->open_is_empty()) io::failpoint(io::Failpoint::kDeliveriesBefore);
-  const auto lsn = journal_->commit();
+  const auto lsn = only_marks_ ? journal_->commit_unowed() : journal_->commit();
   if (!lsn) {
     if (!write_error_) {
       write_error_since_ = now();
@@ -147,6 +174,7 @@ bool Shard::commit_deliveries() {
                 {{"shard", options_.index}, {"error", lsn.error().detail}});
     }
     write_error_ = lsn.error();
+    stand_still_or_go_on();
     due_.retry = now().plus(kRetryMs);
     fail_waiting(lsn.error());
     return false;
@@ -154,8 +182,8 @@ bool Shard::commit_deliveries() {
   io::failpoint(io::Failpoint::kDeliveriesWritten);
   if (write_error_) {
     log_info("the journal is written again", {{"shard", options_.index}});
-    dispatcher_->extend_all(now().value() - write_error_since_.value());
     write_error_.reset();
+    stand_still_or_go_on();
     due_.retry.reset();
     dispatcher_->set_paused(draining_);
     schedule_turn();
@@ -190,14 +218,22 @@ void Shard::commit_publishes() {
   if (done.empty()) return;
   const auto lsn = journal_->commit();
   if (!lsn) {
-    // Taken back whole: nobody saw these offsets, they are given again.
-    journal_->discard_open();
+    // Taken back whole: nobody saw these offsets, they are given again. A batch that reached the
+    // disk whole although its write failed would come back at a restart: it is overruled first, or
+    // its publishers are told that nothing is known. (Where there is no room it is cut short.)
+    const bool gone = journal_->discard_open() || lsn.error().code == ErrorCode::kFull;
+    const Error why =
+        gone ? lsn.error()
+             : Error{ErrorCode::kAmbiguous,
+                     lsn.error().detail,
+                     "Publish again under the same id: it may be there after a restart.",
+                     {}};
     for (const Appended& one : appended) {
       Partition& partition = partitions_.at(one.partition);
       partition.log->rollback(partition.committed_end);
       partition.in_turn = false;
     }
-    for (auto& [answer, offset] : done) answer(std::unexpected(lsn.error()));
+    for (auto& [answer, offset] : done) answer(std::unexpected(why));
     return;
   }
   io::failpoint(io::Failpoint::kPublishesWritten);
@@ -262,7 +298,10 @@ void Shard::release_written() {
   if (!releases.empty()) io::failpoint(io::Failpoint::kWrittenReleased);
   // Everything may be on disk already (an empty batch): nothing would call on_synced then.
   if (journal_->synced() >= lsn) on_synced(journal_->synced());
-  if (!due_.exports) due_.exports = now().plus(kExportMs);
+  if (unexported_ && !due_.exports) {
+    due_.exports = now().plus(kExportMs);
+    unexported_ = false;
+  }
   if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
   const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
   // One at a time: while one is under way the journal cannot get shorter.
@@ -287,15 +326,14 @@ void Shard::on_synced(Lsn synced) {
   }
   io::failpoint(io::Failpoint::kSyncedReadable);
   std::vector<delivery::Offer> offers;
-  if (sync_stalled() && synced_offers_.front().lsn <= synced) {
-    // Nobody had these yet, and the disk kept everybody waiting.
-    dispatcher_->extend_all(now().value() - synced_offers_.front().at.value());
-    readable = true;
-  }
+  stand_still_or_go_on();  // a stall that nobody has seen yet
   while (!synced_offers_.empty() && synced_offers_.front().lsn <= synced) {
     offers.push_back(std::move(synced_offers_.front().offer));
     synced_offers_.pop_front();
   }
+  stand_still_or_go_on();
+  // What they waited is off their leases, unless the clock stood still for it.
+  for (auto& offer : offers) offer.lease_ms = dispatcher_->lease_left(offer.id, now());
   if (!offers.empty()) deps_.router.offers(std::move(offers));
   while (!after_sync_.empty() && after_sync_.front().lsn <= synced) {
     Release release = std::move(after_sync_.front().release);
@@ -332,20 +370,22 @@ void Shard::arm() {
   const auto consider = [&next](const std::optional<MonoMs>& deadline) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   };
-  const bool still = write_error_ || sync_stalled();
-  const auto due = still ? std::nullopt : dispatcher_->next_due();
+  const auto due = still_ ? std::nullopt : dispatcher_->next_due();
   consider(due);
+  if (due) consider(now().plus(kLookMs));
   consider(due_.exports);
   consider(due_.checkpoint);
   consider(due_.retention);
   consider(due_.retry);
+  // One that fires too early looks and is armed again: cheaper than moving it in every turn.
+  if (timer_ == 0 || !next || *next < *timer_at_) {
+    if (timer_ != 0) deps_.executor.cancel(timer_);
+    timer_ = 0;
+    timer_at_ = next;
+    if (next) timer_ = deps_.executor.schedule(*next, [this] { fire(); });
+  }
   // What is overdue already was counted: one stall, one gap.
-  if (due) expected_at_ = std::max(*next, now());
-  if (next == timer_at_ && timer_ != 0) return;
-  if (timer_ != 0) deps_.executor.cancel(timer_);
-  timer_ = 0;
-  timer_at_ = next;
-  if (next) timer_ = deps_.executor.schedule(*next, [this] { fire(); });
+  expected_at_ = due ? std::optional(std::max(*timer_at_, now())) : std::nullopt;
 }
 
 void Shard::fire() {

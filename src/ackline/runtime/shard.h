@@ -95,8 +95,10 @@ class Shard final : public delivery::DispatcherPort {
   // --- boot, before the thread runs (shard_recovery.cc)
 
   // Takes the catalog and opens this shard's partitions from their checkpoint sections.
+  // `old_shards`: of the layout that wrote those and the journals.
   [[nodiscard]] Result<void> open_partitions(const Catalog& catalog,
-                                             const std::vector<io::Checkpoint*>& checkpoints);
+                                             const std::vector<io::Checkpoint*>& checkpoints,
+                                             std::uint32_t old_shards);
   // One record of a journal that concerns this shard.
   [[nodiscard]] Result<void> replay(Lsn lsn, const io::JournalRecord& record);
   // A record of a whole shard's journal (boot, alive).
@@ -245,6 +247,7 @@ class Shard final : public delivery::DispatcherPort {
   void on_synced(Lsn synced);
   void on_poisoned(const Error& why);
   void note_stall();
+  void stand_still_or_go_on();
   void arm();
   void fire();
   void fail_waiting(const Error& why);
@@ -287,7 +290,8 @@ class Shard final : public delivery::DispatcherPort {
   void add_subscription(const SubscriptionPtr& subscription);
   [[nodiscard]] Result<void> open_partition(const TopicPtr& topic, PartitionIndex index,
                                             bool dead_letter,
-                                            const std::vector<io::Checkpoint*>& checkpoints);
+                                            const std::vector<io::Checkpoint*>& checkpoints,
+                                            std::uint32_t old_shards);
 
   ShardOptions options_;
   ShardDependencies deps_;
@@ -315,6 +319,9 @@ class Shard final : public delivery::DispatcherPort {
   bool draining_ = false;
   std::optional<Error> write_error_;  // the delivery batch could not be written
   MonoMs write_error_since_;
+  bool still_ = false;       // told the dispatcher so
+  bool only_marks_ = false;  // the open batch has nothing but alive marks
+  bool unexported_ = true;   // frontiers may have moved since the last export
   std::string scratch_;
 
   // Deadlines of what is behind the hot path; unset: nothing to do.

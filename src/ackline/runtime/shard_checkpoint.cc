@@ -232,7 +232,10 @@ void Shard::export_offsets() {
       },
       [this](Result<Records> records) {
         if (!records || records->empty()) {
-          if (!records) exported_.clear();
+          if (!records) {
+            exported_.clear();
+            unexported_ = true;
+          }
           exporting_ = false;
           return;
         }
@@ -250,6 +253,7 @@ void Shard::export_offsets() {
               if (*moved) return;
               deps_.metrics.counter(metric::kOffsetWriteFailures)->add();
               exported_.clear();  // all of it again next time
+              unexported_ = true;
               if (change != Repeated::Change::kBroke) return;
               log_warn("frontiers could not be exported to the offset store; it is tried again",
                        {{"shard", options_.index}, {"error", moved->error().detail}});

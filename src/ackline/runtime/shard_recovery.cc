@@ -26,7 +26,8 @@ const io::CheckpointSection* find_section(const std::vector<io::Checkpoint*>& ch
 }  // namespace
 
 Result<void> Shard::open_partition(const TopicPtr& topic, PartitionIndex index, bool dead_letter,
-                                   const std::vector<io::Checkpoint*>& checkpoints) {
+                                   const std::vector<io::Checkpoint*>& checkpoints,
+                                   std::uint32_t old_shards) {
   const PartitionNumber number =
       dead_letter ? topic->dead_letters[index.value()] : topic->partitions[index.value()];
   const io::CheckpointSection* section = find_section(checkpoints, number);
@@ -71,6 +72,7 @@ Result<void> Shard::open_partition(const TopicPtr& topic, PartitionIndex index, 
   spec.dlq_number = dead_letter ? PartitionNumber{0} : topic->dead_letters[index.value()];
   spec.log_start = partition.log->log_start();
   spec.end = partition.log->synced_end();
+  spec.journal = shard_of_partition(topic->name, index, old_shards).value();
   partitions_.insert_or_assign(number, std::move(partition));
   dispatcher_->add_partition(std::move(spec));
   if (!why_damaged.empty()) {
@@ -82,7 +84,8 @@ Result<void> Shard::open_partition(const TopicPtr& topic, PartitionIndex index, 
 }
 
 Result<void> Shard::open_partitions(const Catalog& catalog,
-                                    const std::vector<io::Checkpoint*>& checkpoints) {
+                                    const std::vector<io::Checkpoint*>& checkpoints,
+                                    std::uint32_t old_shards) {
   catalog_ = catalog;
   for (const GroupPtr& group : catalog_.groups({})) add_group(group);
   for (const TopicPtr& topic : catalog_.topics()) {
@@ -90,7 +93,9 @@ Result<void> Shard::open_partitions(const Catalog& catalog,
       const PartitionIndex index(i);
       if (shard_of_partition(topic->name, index, options_.shards) != options_.index) continue;
       for (const bool dead_letter : {false, true}) {
-        if (auto done = open_partition(topic, index, dead_letter, checkpoints); !done) return done;
+        if (auto done = open_partition(topic, index, dead_letter, checkpoints, old_shards); !done) {
+          return done;
+        }
       }
     }
   }
@@ -159,6 +164,7 @@ void Shard::quarantine_all(const std::string& why) {
 }
 
 Result<void> Shard::finish_replay() {
+  dispatcher_->end_replay();
   for (auto& [number, partition] : partitions_) {
     if (partition.damaged) continue;
     if (auto done = partition.log->finish_replay(); !done) {
@@ -258,7 +264,7 @@ void Shard::add_topic(const TopicPtr& topic) {
     const PartitionIndex index(i);
     if (shard_of_partition(topic->name, index, options_.shards) != options_.index) continue;
     for (const bool dead_letter : {false, true}) {
-      if (auto done = open_partition(topic, index, dead_letter, {}); !done) {
+      if (auto done = open_partition(topic, index, dead_letter, {}, options_.shards); !done) {
         log_error("a new partition could not be opened",
                   {{"topic", topic->name}, {"partition", i}, {"error", done.error().detail}});
       }

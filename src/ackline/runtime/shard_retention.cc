@@ -37,8 +37,7 @@ void Shard::truncate(PartitionNumber number, Partition& partition, Offset start)
   partition.log->truncate_before(start);
   scratch_.clear();
   state::LogStartRecord{start}.encode(scratch_);
-  journal_->append(static_cast<std::uint8_t>(state::RecordType::kLogStart), number,
-                   as_bytes(scratch_));
+  journal(state::RecordType::kLogStart, number, as_bytes(scratch_));
   dispatcher_->on_log_start(number, start);
   io::failpoint(io::Failpoint::kLogStartMoved);
   after_sync([this, number](const Error* error) {

@@ -77,6 +77,19 @@ void ImageProgress::raise_frontier(Offset offset) {
   }
 }
 
+void ImageProgress::reopen(Offset to, bool keep_below) {
+  if (!keep_below || to <= frontier) {
+    frontier = to;
+    settled.clear();
+    return;
+  }
+  settled.erase(settled.upper_bound(to), settled.end());
+  if (!settled.empty()) {
+    Offset& last = settled.rbegin()->second;
+    last = std::min(last, to);
+  }
+}
+
 Result<void> DeliveryImage::apply(RecordType type, PartitionNumber partition, ByteView body) {
   switch (type) {
     case RecordType::kPublish:
@@ -200,11 +213,10 @@ void DeliveryImage::on_reopen(PartitionNumber partition, const ReopenRecord& rec
     return;
   }
   progress.generation = record.generation;
-  progress.frontier = record.frontier;
-  progress.settled.clear();
+  progress.reopen(record.frontier, record.kind == ReopenKind::kReplay);
   progress.dead.erase(progress.dead.upper_bound(record.frontier), progress.dead.end());
   std::erase_if(progress.deliveries, [&](const auto& one) {
-    return one.first <= record.frontier || !std::ranges::binary_search(record.kept, one.first);
+    return !std::ranges::binary_search(record.kept, one.first);
   });
   // Lanes over what is open again end; their entries are dead again (invariant 18).
   for (auto& [key, lane] : progress_) {

@@ -44,6 +44,9 @@ struct ImageProgress {
   std::uint64_t settle(OffsetRange range, Outcome outcome);
   // Gaps of the log: nothing exists up to `offset` that is not terminal.
   void raise_frontier(Offset offset);
+  // Everything above `to` is open again. `keep_below`: what is past the frontier and not above `to`
+  // stays as it is (a replay); else all up to `to` is terminal (a reset).
+  void reopen(Offset to, bool keep_below);
 };
 
 class DeliveryImage {

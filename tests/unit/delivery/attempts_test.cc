@@ -162,7 +162,8 @@ TEST_F(AttemptsTest, Invariant14AStallMovesEveryLease) {
   one();
   advance(20'000);
   now = now.plus(60'000);
-  d->extend_all(60'000);
+  d->stand_still(now.plus(-60'000));
+  d->go_on(now);
   advance(9'999);
   EXPECT_EQ(progress().in_flight, 1U);
   advance(1);

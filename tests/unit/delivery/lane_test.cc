@@ -194,5 +194,49 @@ TEST_F(LaneTest, ADeadLetterOfAnEarlierGenerationNoLongerAnswersForItsEvent) {
   EXPECT_EQ(redrive().taken, 4U);  // still dead letters, and terminal
 }
 
+// Settled up to 3 and 5; 4 is the hole. A replay from 3 covers the last dead letter alone.
+TEST_F(LaneTest, Invariant18AReplayEndsOfALaneExactlyWhatItCovers) {
+  redrive();
+  const std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), 4U);
+  ASSERT_TRUE(d->replay(kKey, Offset(3), false, now));
+  EXPECT_EQ(word(ack(got[3])), "stale");
+  EXPECT_EQ(entry(3), EntryState::kDead);
+  for (const std::uint32_t epoch : {1U, 2U}) {
+    if (epoch == 2) boot(epoch);  // and after a restart
+    EXPECT_EQ(d->lane(kLane).left, 3U);
+    EXPECT_EQ(entry(2), EntryState::kRedriving);
+  }
+  EXPECT_TRUE(ack(got[2]));
+  EXPECT_EQ(entry(2), EntryState::kResolved);
+  EXPECT_TRUE(ack(got[0]));
+  EXPECT_TRUE(ack(got[1]));
+  EXPECT_EQ(lanes_done.size(), 1U);
+}
+
+// Past the frontier, too: what is settled below the first offset of the replay stays as it is.
+TEST_F(LaneTest, Invariant18AReplayFromPastTheFrontierLeavesWhatIsBelowIt) {
+  append_many(3);  // 6 to 8
+  run();
+  const std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), 3U);
+  for (const Offer& offer : got) ASSERT_TRUE(settle(Verb::kReject, offer.id));
+  run();
+  redrive({Offset(6), Offset(7)});
+  const std::vector<Offer> again = take();
+  ASSERT_EQ(again.size(), 2U);
+  ASSERT_TRUE(d->replay(kKey, Offset(7), false, now));
+  for (const std::uint32_t epoch : {1U, 2U}) {
+    if (epoch == 2) boot(epoch);
+    EXPECT_EQ(frontier(), 3);
+    EXPECT_EQ(progress().settled_ahead, 2U);  // 5 and 6
+    EXPECT_EQ(word(settle(Verb::kAck, got[0].id)), "settled");
+    EXPECT_EQ(word(ack(again[1])), "stale");
+    EXPECT_EQ(entry(6), EntryState::kRedriving);
+  }
+  EXPECT_TRUE(ack(again[0]));
+  EXPECT_EQ(entry(6), EntryState::kResolved);
+}
+
 }  // namespace
 }  // namespace ackline::delivery

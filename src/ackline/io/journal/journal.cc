@@ -189,8 +189,13 @@ Result<Lsn> Journal::commit() {
   return impl_->commit(true);
 }
 
-void Journal::discard_open() {
+Result<Lsn> Journal::commit_unowed() {
+  return impl_->commit(false);
+}
+
+bool Journal::discard_open() {
   impl_->open.clear();
+  return impl_->files->banish(impl_->written.next());
 }
 
 bool Journal::open_is_empty() const {
@@ -208,15 +213,6 @@ void Journal::want_sync() {
   } else if (impl_->written > impl_->synced) {
     impl_->start_sync();
   }
-}
-
-Result<Lsn> Journal::write_alive(std::uint8_t type, ByteView body) {
-  const bool alone = impl_->open.empty();
-  append(type, PartitionNumber{0}, body);
-  auto lsn = impl_->commit(!alone);
-  // A mark that could not be written is worth nothing later.
-  if (!lsn && alone) impl_->open.clear();
-  return lsn;
 }
 
 Lsn Journal::written() const {

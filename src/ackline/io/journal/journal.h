@@ -74,17 +74,17 @@ class Journal {
   // Writes the open batch. Returns its lsn (the last written one when it is empty). Errors: kFull,
   // kUnavailable: the batch is still open, nothing is lost. kPoisoned.
   [[nodiscard]] Result<Lsn> commit();
-  // Forgets the records of the open batch.
-  void discard_open();
+  // The same for records that are not worth a sync of their own (alive marks): none is owed.
+  [[nodiscard]] Result<Lsn> commit_unowed();
+  // Forgets the records of the open batch, whose write failed. False: the disk takes nothing now,
+  // so a restart may find the batch all the same.
+  [[nodiscard]] bool discard_open();
   [[nodiscard]] bool open_is_empty() const;
   [[nodiscard]] std::size_t open_bytes() const;
 
   // Somebody waits for what is written so far: starts a sync, or the next one as soon as the
   // running one ends.
   void want_sync();
-  // Writes a mark that is not worth a sync of its own: no timer is armed for it.
-  [[nodiscard]] Result<Lsn> write_alive(std::uint8_t type, ByteView body);
-
   [[nodiscard]] Lsn written() const;
   [[nodiscard]] Lsn synced() const;
   // Bytes in files that a replay would read: what a checkpoint would free.

@@ -95,7 +95,15 @@ Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t
 
 Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
   if (!writable_ || position_ + batch.size() > live_.back().size) {
+    // A file that only keeps a ghost away gives way to the next, which then has to do so.
+    const bool hollow = writable_ && live_.back().last < live_.back().first;
+    ghost_ = ghost_ || hollow;
     if (auto done = roll(lsn, batch.size()); !done) return done;
+    if (hollow) {
+      const auto before = std::prev(live_.end(), 2);
+      remove_later(before->name);
+      live_.erase(before);
+    }
   }
   Live& current = live_.back();
   failpoint(Failpoint::kJournalBatchBefore);
@@ -143,6 +151,10 @@ Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   writable_ = true;
   prepare_failed_ = false;
   return {};
+}
+
+bool JournalFiles::banish(Lsn next) {
+  return !ghost_ || roll(next, 0).has_value();
 }
 
 Result<void> JournalFiles::banish_ghost(File& next) {

@@ -38,6 +38,9 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
 
   // Writes a whole batch behind the last one.
   [[nodiscard]] Result<void> write(Lsn lsn, ByteView batch);
+  // The batch `next` was refused after a failed write, so what may be left of it must not be found:
+  // a new file, synced, says that it begins there. False: that cannot be written either.
+  [[nodiscard]] bool banish(Lsn next);
   // A sync begins: what follows goes into the next block, and these are to be synced.
   struct SyncSet {
     std::vector<std::shared_ptr<File>> files;

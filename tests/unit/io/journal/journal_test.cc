@@ -89,7 +89,8 @@ TEST_F(JournalTest, Rule4AWaiterGetsTheNextRoundAtOnce) {
 
 TEST_F(JournalTest, AnAliveMarkIsWrittenButOwedNoSync) {
   boot(fs);
-  ASSERT_TRUE(journal->write_alive(kAliveType, as_bytes("now")));
+  journal->append(kAliveType, PartitionNumber{0}, as_bytes("now"));
+  ASSERT_TRUE(journal->commit_unowed());
   EXPECT_EQ(executor.timers(), 0U);
   EXPECT_EQ(journal->written(), Lsn{2});
   EXPECT_EQ(journal->synced(), Lsn{1});
@@ -105,6 +106,42 @@ TEST_F(JournalTest, Rule3ASyncedBlockIsNeverRewritten) {
   std::size_t first = 0;
   while (before[first] == after[first]) ++first;
   EXPECT_EQ(first % journal::kBlockBytes, 0U);
+}
+
+// The write failed and everything of it is on disk all the same: simulation seed 247.
+TEST_F(JournalTest, Invariant10ABatchThatWasRefusedDoesNotComeBack) {
+  boot(fs);
+  ASSERT_TRUE(write(1, "a"));
+  bool failing = true;
+  bool always = false;
+  fs.set_fault_hook([&](FsOperation operation, const std::string&) -> std::optional<FsFault> {
+    if (operation != FsOperation::kWrite || !(always || std::exchange(failing, false))) {
+      return std::nullopt;
+    }
+    return FsFault{broken(), 100'000};
+  });
+  ASSERT_FALSE(write(1, "refused"));
+  EXPECT_TRUE(journal->discard_open());
+  die();
+  fs.kill();
+  boot(fs);
+  EXPECT_THAT(back.bodies(), ElementsAre("a"));
+  // A batch that does not fit into the file that keeps it away goes into the next, which does.
+  failing = true;
+  ASSERT_FALSE(write(1, "refused"));
+  EXPECT_TRUE(journal->discard_open());
+  const std::string large(2U << 20U, 'x');
+  ASSERT_TRUE(write(1, large));
+  sync();
+  settle(executor, storage);
+  die();
+  fs.kill();
+  boot(fs);
+  EXPECT_THAT(back.bodies(), ElementsAre("a", large));
+  // Nothing can be written: whether it is gone is not known, and is not said.
+  always = true;
+  ASSERT_FALSE(write(1, "unknown"));
+  EXPECT_FALSE(journal->discard_open());
 }
 
 TEST_F(JournalTest, Invariant13AFailedWriteKeepsTheBatchAndIsRetriedInANewFile) {
