@@ -140,6 +140,7 @@ class Checker {
     std::uint32_t floor = 1;      // least attempt of the next offer
     std::uint64_t disrupted = 0;  // the group's count when it was last seen
     bool seen = false;            // offered in this generation
+    bool reopened = false;        // a replay opened it again: it was certainly done before
   };
   struct Part {
     std::int64_t start = 0;
@@ -149,6 +150,9 @@ class Checker {
     std::int64_t frontier = -1;
     Ms frontier_at = -1;
     std::int64_t pending_to = 0;
+    // A replay keeps what is in flight, in its own order, also what was offered and never arrived:
+    // below, only what was certainly done before is certainly offered in order.
+    std::int64_t ordered_from = 0;
     bool pending_reset = false;
     bool unsure = false;        // a reopen may or may not have been done
     std::uint32_t reopens = 0;  // under way

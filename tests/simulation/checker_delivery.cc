@@ -117,7 +117,10 @@ void Checker::delivered(const DeliverySeen& seen) {
   if (!flux) {
     check_exclusive(*group, state, seen);
     if (!lane) check_attempt(*group, state, seen);
-    if (!lane && !state.seen && !seen.resent) check_order(*group, part, log, event, seen);
+    const bool ordered = seen.offset >= part.ordered_from || state.reopened;
+    if (!lane && !state.seen && !seen.resent && ordered) {
+      check_order(*group, part, log, event, seen);
+    }
   }
   for (Offer& offer : state.offers) offer.over = true;
   Offer offer;

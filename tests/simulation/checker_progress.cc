@@ -48,8 +48,11 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
   part.unsure = false;
   part.maybe_start = part.pending_reset ? 0 : std::min(part.maybe_start, part.pending_to);
   if (part.pending_reset) {
+    part.ordered_from = 0;
     apply_reset(part, invoked);
   } else {
+    const Log& log = topics_[group->incarnation].logs[partition];
+    if (!log.events.empty()) part.ordered_from = log.events.rbegin()->first + 1;
     apply_replay(part, invoked);
   }
 }
@@ -60,6 +63,7 @@ void Checker::apply_replay(Part& part, Ms invoked) {
     if (offset < part.pending_to) continue;
     for (Offer& offer : state.offers) offer.over = offer.over || offer.lane;  // lanes over it end
     const bool before = state.acked && state.acked_at < invoked;
+    state.reopened = before || (state.dead && state.dead_at < invoked);
     if (state.acked || state.dead) state.seen = false;
     state.ack_possible = state.ack_possible && !before;
     state.acked = state.acked_done = state.dead = state.skipped = false;
@@ -93,11 +97,13 @@ void Checker::apply_reset(Part& part, Ms invoked) {
 // It was asked for and may have been done: nothing that it would undo is certain any more.
 void Checker::apply_perhaps(Part& part) {
   part.unsure = true;
+  part.ordered_from = INT64_MAX;
   if (part.pending_reset) {
     part.maybe_start = std::max(part.maybe_start, part.pending_to);
   }
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
+    state.reopened = false;
     if (part.pending_reset) {
       for (Offer& offer : state.offers) offer.over = true;
     }
