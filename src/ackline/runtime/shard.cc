@@ -298,10 +298,7 @@ void Shard::release_written() {
   if (!releases.empty()) io::failpoint(io::Failpoint::kWrittenReleased);
   // Everything may be on disk already (an empty batch): nothing would call on_synced then.
   if (journal_->synced() >= lsn) on_synced(journal_->synced());
-  if (unexported_ && !due_.exports) {
-    due_.exports = now().plus(kExportMs);
-    unexported_ = false;
-  }
+  if (!due_.exports) due_.exports = now().plus(kExportMs);
   if (!due_.checkpoint) due_.checkpoint = now().plus(options_.checkpoint_interval_ms);
   const std::uint64_t most = std::max(options_.checkpoint_bytes, 4 * last_checkpoint_bytes_);
   // One at a time: while one is under way the journal cannot get shorter.

@@ -210,8 +210,10 @@ Result<void> Shard::checkpoint_now() {
 // Synced frontiers go to the OffsetStore once a second while something moves (J5: captured with
 // this round, written after its sync).
 void Shard::export_offsets() {
-  if (exporting_ || journal_->poison() != nullptr) return;
+  // Where nothing moved nothing is told: asking would want a sync for alive marks.
+  if (exporting_ || !unexported_ || journal_->poison() != nullptr) return;
   exporting_ = true;
+  unexported_ = false;
   using Records = std::vector<state::OffsetRecord>;
   report<Records>(
       [this] {

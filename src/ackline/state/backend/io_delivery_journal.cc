@@ -17,7 +17,7 @@ Result<void> IoDeliveryJournal::write(PartitionNumber partition,
   }
   const Result<Lsn> written = journal_.commit();
   if (!written) {
-    journal_.discard_open();
+    static_cast<void>(journal_.discard_open());  // written again by the caller, or not at all
     return fail(written);
   }
   return {};
