@@ -4,11 +4,13 @@
 #   ACKLINE_TESTS     build tests/            ON
 #   ACKLINE_BENCH     build bench/            OFF
 #   ACKLINE_FUZZ      build the fuzz targets  OFF (needs ACKLINE_SANITIZE=address)
+#   ACKLINE_COVERAGE  count what runs (source coverage)
 #   ACKLINE_PLANTS    compile the planted bugs of the mutation check in; never in a product build
 
 option(ACKLINE_TESTS "Build the tests" ON)
 option(ACKLINE_BENCH "Build the benchmarks" OFF)
 option(ACKLINE_FUZZ "Build the fuzz targets" OFF)
+option(ACKLINE_COVERAGE "Count what runs, for tools/sim-coverage" OFF)
 option(ACKLINE_PLANTS "Compile planted bugs in, for the mutation check" OFF)
 set(ACKLINE_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
 
@@ -45,6 +47,10 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
 endif()
 if(ACKLINE_PLANTS)
   add_compile_definitions(ACKLINE_PLANTS)
+endif()
+if(ACKLINE_COVERAGE)
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
 endif()
 if(ACKLINE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)

@@ -5,6 +5,12 @@
 #include <algorithm>
 
 namespace ackline::sim {
+namespace {
+
+const std::string kAnswered = "publish answered";
+
+}  // namespace
+
 void Checker::fail(const std::string& rule, const std::string& story) {
   if (!broken_) broken_ = fmt::format("[t={}] {}: {}", now_, rule, story);
 }
@@ -61,7 +67,7 @@ void Checker::published(std::uint64_t number, const std::string& error, bool cer
   ++accepted_;
   event.fate = Fate::kAccepted;
   Topic& topic = topics_[event.incarnation];
-  if (!bind(topic, partition, offset, event, "publish answered")) return;
+  if (!bind(topic, partition, offset, event, kAnswered)) return;
   Log& log = topic.logs[partition];
   log.accepted_end = std::max(log.accepted_end, offset + 1);
 }
@@ -96,6 +102,7 @@ bool Checker::bind(Topic& topic, std::uint32_t partition, std::int64_t offset, E
     return false;
   }
   event.place = place;
+  event.seen = event.seen || how != kAnswered;
   if (fresh && !event.facts.key.empty()) log.keys[event.facts.key].insert(offset);
   return true;
 }
@@ -197,6 +204,25 @@ void Checker::unsubscribed(const std::string& client, const std::string& topic,
   if (group->facts.broadcast) drop_group(topic, name);
 }
 
+void Checker::deleting_group(const std::string& topic, const std::string& name) {
+  Group* group = group_of(topic, name);
+  if (group == nullptr) return;
+  ++group->disruptions;
+  group->ending = true;
+  for (auto& [index, part] : group->parts) {
+    for (auto& [offset, state] : part.states) {
+      for (Offer& offer : state.offers) offer.over = true;
+    }
+  }
+}
+
+void Checker::deleted_group(const std::string& topic, const std::string& name) {
+  // Unless it is there again already.
+  if (const Group* group = group_of(topic, name); group != nullptr && group->ending) {
+    drop_group(topic, name);
+  }
+}
+
 void Checker::disrupted(const std::string& client) {
   static_cast<void>(client);
   for (const auto& [name, index] : current_group_) ++groups_[index].disruptions;
@@ -236,13 +262,22 @@ void Checker::died(bool power_cut, Ms durable_before) {
   const Ms lost_from = durable_before - slack_ms_;
   for (auto& [number, event] : events_) {
     if (event.fate == Fate::kPending) event.fate = Fate::kUnknown;
+    const bool lost = power_cut && !modes_.sync_commit && event.fate == Fate::kAccepted &&
+                      event.answered >= lost_from && !event.seen;
+    if (!lost) continue;
+    // Its offset may be given again: nobody saw it (invariant 10).
+    event.fate = Fate::kUnknown;
+    Log& log = topics_[event.incarnation].logs[event.place->first];
+    log.events.erase(event.place->second);
+    log.keys[event.facts.key].erase(event.place->second);
+    event.place.reset();
   }
   for (auto& [name, index] : current_group_) {
     Group& group = groups_[index];
     group.disruptions += 2;  // also what was offered and lost at the very moment
     for (auto& [partition, part] : group.parts) {
       if (part.reopens > 0) {
-        apply_perhaps(part);
+        apply_perhaps(group, part);
         part.reopens = 0;
       }
       for (auto& [offset, state] : part.states) {
@@ -261,7 +296,7 @@ void Checker::died(bool power_cut, Ms durable_before) {
           offer.lost = offer.over = true;
           if (!offer.lane) state.floor = std::min(state.floor, offer.attempt);
         }
-        if (state.acked && state.acked_at >= lost_from) {
+        if (state.acked && state.acked_at >= lost_from && !modes_.ack_sync) {
           state.acked = state.acked_done = false;
           state.ack_possible = true;
         }

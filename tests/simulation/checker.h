@@ -25,9 +25,15 @@ class Checker {
  public:
   // Hand-overs between threads take time: what was on its way when an answer came may arrive so
   // much later.
-  // `hold`: retention takes nothing that a group has not passed.
-  Checker(Ms slack_ms, Ms grace_ms, bool hold)
-      : slack_ms_(slack_ms), grace_ms_(grace_ms), hold_(hold) {}
+  // `hold`: retention takes nothing that a group has not passed. `sync_commit`: an accepted publish
+  // is durable; `ack_sync`: so is an answered ack.
+  struct Modes {
+    bool hold = true;
+    bool sync_commit = true;
+    bool ack_sync = false;
+  };
+  Checker(Ms slack_ms, Ms grace_ms, Modes modes)
+      : slack_ms_(slack_ms), grace_ms_(grace_ms), modes_(modes) {}
 
   void set_time(Ms now, Ms wall) {
     now_ = now;
@@ -49,6 +55,8 @@ class Checker {
                   const std::map<std::uint32_t, std::int64_t>& start);
   void unsubscribing(const std::string& client, const std::string& topic, const std::string& group);
   void unsubscribed(const std::string& client, const std::string& topic, const std::string& group);
+  void deleting_group(const std::string& topic, const std::string& group);
+  void deleted_group(const std::string& topic, const std::string& group);
   void stream_closed(const std::string& client);
   void stream_opened(const std::string& client);
   void disrupted(const std::string& client);
@@ -96,6 +104,7 @@ class Checker {
     Fate fate = Fate::kPending;
     std::optional<std::pair<std::uint32_t, std::int64_t>> place;
     Ms answered = 0;
+    bool seen = false;  // by a reader: it is durable
   };
   // One partition of one topic incarnation.
   struct Log {
@@ -192,9 +201,9 @@ class Checker {
   [[nodiscard]] bool maybe_terminal(const Group& group, const Part& part, const Log& log,
                                     std::int64_t offset) const;
   [[nodiscard]] bool in_flux(const Part& part) const;
-  void apply_replay(Part& part, Ms invoked);
+  void apply_replay(const Group& group, Part& part, Ms invoked);
   void apply_reset(Part& part, Ms invoked);
-  void apply_perhaps(Part& part);
+  void apply_perhaps(const Group& group, Part& part);
   void check_order(Group& group, Part& part, Log& log, const Event& event,
                    const DeliverySeen& seen);
   void check_attempt(const Group& group, const State& state, const DeliverySeen& seen);
@@ -206,7 +215,7 @@ class Checker {
 
   Ms slack_ms_;
   Ms grace_ms_;
-  bool hold_;
+  Modes modes_;
   Ms now_ = 0;
   Ms wall_ = 0;
   std::vector<Topic> topics_;

@@ -36,7 +36,7 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
   --part.reopens;
   if (outcome == Reopen::kRefused) return;
   part.reopened_at = now_;
-  if (outcome == Reopen::kPerhaps) return apply_perhaps(part);
+  if (outcome == Reopen::kPerhaps) return apply_perhaps(*group, part);
   ++checks_;
   if (generation <= part.generation && !part.unsure) {
     fail("a reopen raises the generation (5)",
@@ -53,15 +53,17 @@ void Checker::reopened(const std::string& topic, const std::string& name, std::u
   } else {
     const Log& log = topics_[group->incarnation].logs[partition];
     if (!log.events.empty()) part.ordered_from = log.events.rbegin()->first + 1;
-    apply_replay(part, invoked);
+    apply_replay(*group, part, invoked);
   }
 }
 
-void Checker::apply_replay(Part& part, Ms invoked) {
+void Checker::apply_replay(const Group& group, Part& part, Ms invoked) {
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
     if (offset < part.pending_to) continue;
-    for (Offer& offer : state.offers) offer.over = offer.over || offer.lane;  // lanes over it end
+    // Lanes over it end; what may have been done is offered anew.
+    const bool done = state.acked || state.ack_possible || maybe_dead(group, state);
+    for (Offer& offer : state.offers) offer.over = offer.over || offer.lane || done;
     const bool before = state.acked && state.acked_at < invoked;
     state.reopened = before || (state.dead && state.dead_at < invoked);
     if (state.acked || state.dead) state.seen = false;
@@ -95,7 +97,7 @@ void Checker::apply_reset(Part& part, Ms invoked) {
 }
 
 // It was asked for and may have been done: nothing that it would undo is certain any more.
-void Checker::apply_perhaps(Part& part) {
+void Checker::apply_perhaps(const Group& group, Part& part) {
   part.unsure = true;
   part.ordered_from = INT64_MAX;
   if (part.pending_reset) {
@@ -104,7 +106,7 @@ void Checker::apply_perhaps(Part& part) {
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
     state.reopened = false;
-    if (part.pending_reset) {
+    if (part.pending_reset || state.acked || state.ack_possible || maybe_dead(group, state)) {
       for (Offer& offer : state.offers) offer.over = true;
     }
     state.ack_possible = state.ack_possible || state.acked;
@@ -151,7 +153,7 @@ void Checker::progress(const ProgressSeen& seen) {
     part.frontier = seen.frontier;
     part.frontier_at = now_;
   }
-  if (hold_ && seen.log_start > std::max(seen.frontier + 1, part.start)) {
+  if (modes_.hold && seen.log_start > std::max(seen.frontier + 1, part.start)) {
     fail("retention holds for groups (30)", where());
   }
   log.start = std::max(log.start, seen.log_start);
@@ -205,6 +207,7 @@ void Checker::check_counts(Group& group, Part& part, Log& log, const ProgressSee
   }
   for (auto at = log.events.rbegin(); at != log.events.rend(); ++at) {
     const Event& event = events_.at(at->second);
+    if (!modes_.sync_commit) break;  // readers and the high watermark wait for the sync
     if (event.fate != Fate::kAccepted || event.answered >= seen.invoked) continue;
     if (at->first > seen.high_watermark) {
       return fail("what was accepted is in the log (10)",
@@ -267,7 +270,8 @@ void Checker::dead_letters(const std::vector<DeadSeen>& page) {
         !in_flux(part) && seen.key.substr(slash + 1) == std::to_string(part.generation);
     if (!present) continue;
     if (state.acked) fail("an ack is final (13)", story() + "; " + tell(state));
-    if (fresh && !maybe_dead(*group, state) && !state.ack_possible) {
+    const bool expiry = seen.reason == "expired" && expired(event->second);
+    if (fresh && !maybe_dead(*group, state) && !state.ack_possible && !expiry) {
       fail("a dead letter has a cause (14)", story() + "; " + tell(state));
     }
     state.dead = true;

@@ -71,6 +71,11 @@ class Simulation {
     std::uint32_t max_in_flight = 0;
     std::vector<std::int64_t> backoff_ms;
     bool earliest = true;
+    std::optional<std::int64_t> start_offset;
+    std::optional<std::int64_t> start_back_ms;  // by time
+    std::string filter_json;
+    bool dead_letter_expired = false;
+    bool leaving = false;  // it is being deleted
     bool reopening = false;
     std::uint32_t poison_modulo = 0;  // events that its clients never manage; 0: none
   };
@@ -105,6 +110,8 @@ class Simulation {
   [[nodiscard]] bool quiet();
   void note(const std::string& line) const;
   void sync_time();
+  // What a process still says after the moment of its death is heard by nobody.
+  [[nodiscard]] bool dying() const { return !world_->alive() || world_->struck(); }
   void every(Ms least, Ms most, std::function<void()> what);
   // `work` on the thread of a connection of this life; dropped with the process.
   void call(std::uint32_t edge, std::function<void()> work);
@@ -142,6 +149,10 @@ class Simulation {
   void reopen(GroupPlan& group);
   void redrive(std::size_t topic);
   void purge(std::size_t topic);
+  void meddle();
+  void delete_group(GroupPlan& group);
+  void send_away(Client& client);
+  void hit_disk(DiskFault fault);
   void look_around();
   void start_faults();
   void fault();
@@ -154,6 +165,7 @@ class Simulation {
 
   SimulationOptions options_;
   Random random_;
+  Random more_;  // of what came later: the choices of `random_` stay what they were
   std::unique_ptr<World> world_;
   std::unique_ptr<Checker> checker_;
   std::vector<TopicPlan> topics_;
@@ -169,6 +181,10 @@ class Simulation {
   bool purges_ = false;
   bool resets_ = false;
   bool hold_ = true;
+  bool admins_ = false;  // groups are deleted, clients sent away, policies changed, lanes ended
+  bool drains_ = false;
+  int early_deaths_ = 0;
+  std::vector<std::string> lanes_;
   std::optional<Death> death_wanted_;
   Ms active_ms_ = 0;
   Ms died_at_ = 0;

@@ -108,6 +108,7 @@ void Simulation::publish_some() {
   TopicPlan* at = &topic;
   call(edge, [this, edge, at, numbers, request]() mutable {
     traffic(edge).publish(request, [this, at, numbers](Result<api::PublishResults> results) {
+      if (dying()) return;
       sync_time();
       --at->publishes;
       for (std::size_t i = 0; i < numbers->size(); ++i) {
@@ -167,11 +168,19 @@ void Simulation::subscribe(Client& client) {
   request.mode =
       group.facts.broadcast ? delivery::Mode::kBroadcasting : delivery::Mode::kClustering;
   request.start = group.earliest ? api::Position(api::Earliest{}) : api::Position(api::Latest{});
+  if (group.start_offset) {
+    api::AtOffsets at;
+    at.all = Offset(*group.start_offset);
+    request.start = at;
+  } else if (group.start_back_ms) {
+    request.start = api::AtTime{world_->time().clock().wall().plus(-*group.start_back_ms)};
+  }
+  request.dead_letter_expired = group.dead_letter_expired;
   request.ordering = api_ordering(group.facts.ordering);
   request.max_attempts = group.facts.max_attempts;
   request.backoff_ms = group.backoff_ms;
   if (!group.facts.filter_type.empty()) {
-    request.filter_json = fmt::format(R"({{"exact":{{"type":"{}"}}}})", group.facts.filter_type);
+    request.filter_json = group.filter_json;
   }
   request.max_in_flight = group.max_in_flight;
   request.ack_timeout_ms = group.ack_timeout_ms;
@@ -184,6 +193,7 @@ void Simulation::subscribe(Client& client) {
   Client* at = &client;
   call(edge, [this, at, edge, invoked, request]() mutable {
     traffic(edge).subscribe(request, [this, at, invoked](Result<api::Subscribed> answer) {
+      if (dying()) return;
       sync_time();
       at->busy = false;
       --topics_[at->topic].changes;
@@ -216,6 +226,7 @@ void Simulation::unsubscribe(Client& client) {
   note(client.id + " unsubscribes");
   call(edge, [this, at, edge, topic = group.topic]() {
     traffic(edge).unsubscribe(at->id, topic, {}, [this, at](Result<api::Unsubscribed> answer) {
+      if (dying()) return;
       sync_time();
       at->busy = false;
       --topics_[at->topic].changes;
@@ -248,6 +259,7 @@ void Simulation::attach(Client& client) {
     call(client.edge, [this, at, turn, edge = client.edge, channel = client.channel.get()] {
       auto attachment =
           traffic(edge).stream(at->id, {}, *channel, [this, at, turn](Result<void> opened) {
+            if (dying()) return;
             sync_time();
             note(fmt::format("{} stream: {}", at->id,
                              opened ? "open" : std::string(opened.error().word())));
@@ -266,6 +278,7 @@ void Simulation::attach(Client& client) {
   call(client.edge, [this, at, turn, edge = client.edge, max, timeout_ms] {
     auto attachment = traffic(edge).poll(
         at->id, {}, max, timeout_ms, [this, at, turn](Result<std::vector<channel::Delivery>> got) {
+          if (dying()) return;
           sync_time();
           if (got) received(*at, turn, *got);
           ended(*at, turn, !got && got.error().code == ErrorCode::kClientUnknown);
@@ -311,6 +324,7 @@ void Simulation::ended(Client& client, std::uint64_t turn, bool gone) {
 
 void Simulation::received(Client& client, std::uint64_t turn,
                           std::span<const channel::Delivery> got) {
+  if (dying()) return;
   sync_time();
   for (const channel::Delivery& one : got) {
     auto frame = event::FrameView::open(one.frame);
@@ -422,6 +436,7 @@ void Simulation::settle(const std::string& client, Verb verb, const std::string&
   const std::uint32_t edge = any_edge();
   call(edge, [this, edge, call_of, seen]() mutable {
     traffic(edge).settle(call_of, [this, seen](Result<api::SettleResults> results) mutable {
+      if (dying()) return;
       sync_time();
       const Error* error = nullptr;
       if (!results) {

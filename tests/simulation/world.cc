@@ -34,6 +34,44 @@ void World::open_hook() {
     if (!fault) note(operation, path);
     return fault;
   });
+  const auto kv = [this](testing::KvOperation operation) { return on_kv_operation(operation); };
+  meta_disk_.set_fault_hook(kv);
+  offset_disk_.set_fault_hook(kv);
+}
+
+std::optional<testing::KvFault> World::on_kv_operation(testing::KvOperation operation) {
+  const auto error = [](ErrorCode code, std::string_view what) {
+    return disk_error(code, "the store", what);
+  };
+  if (struck_) return testing::KvFault{error(ErrorCode::kUnavailable, "dead"), false};
+  const bool write = operation == testing::KvOperation::kWrite;
+  const bool changes = write || operation == testing::KvOperation::kFlush;
+  if (strike_in_ && changes && --*strike_in_ == 0) {
+    strike_in_.reset();
+    struck_ = strike_how_;
+    // It may die right before, or right after.
+    return testing::KvFault{error(ErrorCode::kUnavailable, "dead"), random_.chance(1, 2)};
+  }
+  if (kv_poisoned_ && changes) {
+    return testing::KvFault{error(ErrorCode::kPoisoned, "poisoned"), false};
+  }
+  if (!fault_) return std::nullopt;
+  const auto fire = [&](ErrorCode code, bool applied) {
+    fault_.reset();
+    ++faults_fired_;
+    last_trouble_ = time_.now();
+    return testing::KvFault{error(code, "input/output error"), applied};
+  };
+  if (*fault_ == DiskFault::kKvRefused && write) return fire(ErrorCode::kUnavailable, false);
+  if (*fault_ == DiskFault::kKvFull && write) return fire(ErrorCode::kFull, false);
+  if (*fault_ == DiskFault::kKvAmbiguous && write) {
+    kv_poisoned_ = true;
+    return fire(ErrorCode::kAmbiguous, random_.chance(1, 2));
+  }
+  if (*fault_ == DiskFault::kKvReadError && !changes) {
+    return fire(ErrorCode::kUnavailable, false);
+  }
+  return std::nullopt;
 }
 
 std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const std::string& path) {
@@ -44,7 +82,10 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
   if (strike_in_ && changes && --*strike_in_ == 0) {
     strike_in_.reset();
     struck_ = strike_how_;
-    return io::FsFault{disk_error(ErrorCode::kUnavailable, path, "dead"), 0};
+    // In the middle of a write as well.
+    const bool torn = operation == kWrite && random_.chance(1, 2);
+    return io::FsFault{disk_error(ErrorCode::kUnavailable, path, "dead"),
+                       torn ? random_.below(4096) : 0};
   }
   const bool journal = path.starts_with(kJournals);
   if (!fault_) return std::nullopt;
@@ -73,6 +114,27 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
         poisoned_ = true;
         return fire(ErrorCode::kUnavailable, "input/output error", 0);
       }
+      break;
+    case DiskFault::kSyncElsewhere:
+      if ((operation == kSync && !journal) || operation == kSyncDirectory) {
+        return fire(ErrorCode::kUnavailable, "input/output error", 0);
+      }
+      break;
+    case DiskFault::kReadError:
+      if (operation == kRead || operation == kReadNowait) {
+        return fire(ErrorCode::kUnavailable, "input/output error", 0);
+      }
+      break;
+    case DiskFault::kRenameError:
+      if (operation == kRename) return fire(ErrorCode::kUnavailable, "input/output error", 0);
+      break;
+    case DiskFault::kRemoveError:
+      if (operation == kRemove) return fire(ErrorCode::kUnavailable, "input/output error", 0);
+      break;
+    case DiskFault::kKvRefused:
+    case DiskFault::kKvFull:
+    case DiskFault::kKvAmbiguous:
+    case DiskFault::kKvReadError:
       break;
   }
   return std::nullopt;
@@ -112,7 +174,8 @@ std::int64_t World::durable_before() const {
   // the storage does; a round may just have begun.
   const std::int64_t served = alive() ? time_.now() : served_until_;
   const std::int64_t promised =
-      served - (12 + 4 * options_.times.storage_max_ms + 4 * options_.times.handover_max_ms);
+      served - (options_.sync_interval_ms + 2 + 4 * options_.times.storage_max_ms +
+                4 * options_.times.handover_max_ms);
   if (last_trouble_ < promised - 1000 && !poisoned_) before = std::max(before, promised);
   return before;
 }
@@ -163,6 +226,7 @@ Result<void> World::boot_once() {
   ++life_;
   struck_.reset();
   poisoned_ = false;
+  kv_poisoned_ = false;
   open_hook();
   time_.start_process(options_.shards);
   metrics_ = std::make_unique<MetricRegistry>();
@@ -200,6 +264,13 @@ Result<void> World::boot_once() {
   options.shard.retention_interval_ms = options_.retention_interval_ms;
   options.shard.retention_hold = options_.retention_hold;
   options.shard.disk_reserve_bytes = 4096;
+  options.shard.sync_commit = options_.sync_commit;
+  options.shard.ack_sync = options_.ack_sync;
+  options.shard.sync_interval_ms = options_.sync_interval_ms;
+  options.shard.dispatcher.ahead_max = options_.ahead_max;
+  options.shard.dispatcher.suspects_per_client = options_.suspects_per_client;
+  options.shard.dispatcher.read_events = options_.read_events;
+  options.shard.dispatcher.read_bytes = options_.read_bytes;
   options.instance_id = "sim";
   options.random_seed = random_.next();
   std::vector<Executor*> executors;
@@ -261,6 +332,8 @@ void World::take_down(Death how) {
   time_.end_process();
   strike_in_.reset();
   fs_.set_fault_hook({});
+  meta_disk_.set_fault_hook({});
+  offset_disk_.set_fault_hook({});
   if (how == Death::kPowerCut) files_.clear();
   // Only a start that has read it all and written it anew makes this safe: not a sync of another
   // file that gets the same name.

@@ -44,10 +44,31 @@ struct WorldOptions {
   std::int64_t retention_interval_ms = 2000;
   bool retention_hold = true;
   std::int64_t reconnect_grace_ms = 5000;
+  bool sync_commit = true;
+  bool ack_sync = false;
+  std::int64_t sync_interval_ms = 10;
+  std::uint64_t ahead_max = 4'194'304;
+  std::uint32_t suspects_per_client = 1;
+  std::uint32_t read_events = 256;
+  std::uint32_t read_bytes = 256 * 1024;
 };
 
 // What becomes of the next matching file operation.
-enum class DiskFault : std::uint8_t { kWriteError, kTornWrite, kNoSpace, kSyncError };
+enum class DiskFault : std::uint8_t {
+  kWriteError,
+  kTornWrite,
+  kNoSpace,
+  kSyncError,      // of the journal: poison
+  kSyncElsewhere,  // of a segment, a checkpoint, a directory
+  kReadError,
+  kRenameError,
+  kRemoveError,
+  // Of the KeyValue under meta and offsets.
+  kKvRefused,
+  kKvFull,
+  kKvAmbiguous,  // perhaps done, and poisoned until it is opened again
+  kKvReadError,
+};
 
 class World {
  public:
@@ -72,7 +93,7 @@ class World {
   void disarm();
   [[nodiscard]] std::uint64_t faults_fired() const { return faults_fired_; }
   // A sync failed: the server's journal is poisoned and somebody should restart it.
-  [[nodiscard]] bool poisoned() const { return poisoned_; }
+  [[nodiscard]] bool poisoned() const { return poisoned_ || kv_poisoned_; }
 
   [[nodiscard]] bool alive() const { return node_ != nullptr; }
   [[nodiscard]] std::uint32_t life() const { return life_; }
@@ -95,6 +116,7 @@ class World {
   void open_hook();
   [[nodiscard]] std::optional<io::FsFault> on_operation(io::FsOperation operation,
                                                         const std::string& path);
+  [[nodiscard]] std::optional<testing::KvFault> on_kv_operation(testing::KvOperation operation);
   void note(io::FsOperation operation, const std::string& path);
   void take_down(Death how);
 
@@ -119,6 +141,7 @@ class World {
   Death strike_how_ = Death::kKill;
   std::optional<Death> struck_;
   bool poisoned_ = false;
+  bool kv_poisoned_ = false;
   bool full_ = false;
   std::int64_t served_until_ = 0;  // the end of the process before
   std::int64_t last_trouble_ = 0;  // the last moment of a stall, fault or full disk
