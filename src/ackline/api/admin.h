@@ -179,6 +179,11 @@ struct ReopenQuery {
   std::vector<std::uint32_t> partitions;  // empty: all
   bool dry_run = false;
   bool reset = false;  // false: replay
+  // Of a replay; either makes it a lane, which moves no frontier.
+  std::optional<Position> until;           // exclusive
+  std::optional<std::string> filter_json;  // canonical; "" = every event
+  std::uint32_t rate_per_second = 0;       // of the lane; 0 = no limit
+  [[nodiscard]] bool is_lane() const { return until.has_value() || filter_json.has_value(); }
 };
 struct ReopenPartition {
   delivery::ReopenReport report;
@@ -190,6 +195,7 @@ struct ReopenPartition {
 struct ReopenAnswer {
   std::map<std::uint32_t, Result<ReopenPartition>> partitions;
   std::string audit_id;  // "" in a dry run
+  std::string lane_id;   // of a replay that is a lane; "" when there was nothing to start
 };
 
 // --- events and dead letters
@@ -248,7 +254,7 @@ struct DeadLetterPage {
 struct LaneItem {
   std::string lane_id;                // "" when there was nothing to start, or in a dry run
   std::vector<std::string> lane_ids;  // one a group, when the entries belong to several groups
-  std::string kind;                   // "redrive"
+  std::string kind;                   // "redrive", "replay"
   std::string topic;
   std::string group;
   bool dry_run = false;
@@ -259,6 +265,8 @@ struct LaneItem {
   std::uint64_t offered = 0;
   std::uint64_t resolved = 0;
   std::uint64_t dead_again = 0;
+  std::uint64_t gone = 0;
+  std::string filter_json;  // of a replay; "" = none
   std::string audit_id;
 };
 struct RedriveRequest {

@@ -1,4 +1,4 @@
-// Lanes: redrives under way or done.
+// Lanes: redrives and replays by filter, under way or done.
 #include <fmt/format.h>
 
 #include <array>
@@ -23,6 +23,8 @@ void append_lane(JsonWriter& writer, const LaneItem& lane) {
       .field("offered", lane.offered)
       .field("resolved", lane.resolved)
       .field("deadAgain", lane.dead_again)
+      .field("gone", lane.gone)
+      .raw_or_null("filter", lane.filter_json)
       .field_or_null("auditId", lane.audit_id)
       .end_object();
 }
@@ -69,7 +71,7 @@ void get_lane(const Api& api, Call& call) {
 void end_lane(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 1> kParameters = {"confirm"};
   Input input = call.query(kParameters);
-  confirmed(input, "ending a redrive");
+  confirmed(input, "ending a lane");
   if (input.failed()) {
     call.responder.respond(input.error());
     return;

@@ -1,4 +1,4 @@
-// Replay and reset: a new generation of a group's progress.
+// Replay and reset: a new generation of a group's progress; and replay by filter, a lane.
 #include <array>
 
 #include "ackline/api/handlers.h"
@@ -49,7 +49,7 @@ void append_replayed(JsonWriter& writer, const ReopenAnswer& answer) {
         .field("last", one->last)
         .end_object();
   }
-  writer.end_object().field("laneId", nullptr);
+  writer.end_object().field_or_null("laneId", answer.lane_id);
 }
 
 void append_reset(JsonWriter& writer, const ReopenAnswer& answer) {
@@ -112,22 +112,29 @@ void require_position(Input& input, std::string_view name, ReopenQuery& query) {
 }  // namespace
 
 void replay(const Api& api, Call& call) {
-  constexpr std::array<std::string_view, 7> kFields = {"topic",      "group",  "from",  "until",
-                                                       "partitions", "filter", "dryRun"};
+  constexpr std::array<std::string_view, 8> kFields = {
+      "topic", "group", "from", "until", "partitions", "filter", "ratePerSecond", "dryRun"};
   Input input = call.only_body(kFields);
   ReopenQuery query;
   query.topic = input.topic();
   query.group = input.group();
-  require_position(input, "from", query);
-  query.partitions = input.partitions("partitions");
-  query.dry_run = input.flag("dryRun").value_or(false);
-  for (const std::string_view part : {std::string_view("filter"), std::string_view("until")}) {
-    if (input.has(part)) {
-      input.set_error(unsupported("this build has no replay by query (filter or until)",
-                                  "Replay from an offset or a time, or redrive dead letters.",
-                                  std::string(part)));
-    }
+  query.until = input.position("until");
+  query.filter_json = input.filter("filter");
+  if (query.is_lane()) {
+    query.to = input.position("from").value_or(Earliest{});
+  } else {
+    require_position(input, "from", query);
   }
+  query.partitions = input.partitions("partitions");
+  const auto rate =
+      input.whole32("ratePerSecond", {1, 1'000'000}, "Leave it out for no limit but credit.");
+  if (rate && !query.is_lane()) {
+    input.set_error(Error{ErrorCode::kBadValue,
+                          "ratePerSecond is for a replay with filter or until", "Leave it out.",
+                          "ratePerSecond"});
+  }
+  query.rate_per_second = rate.value_or(0);
+  query.dry_run = input.flag("dryRun").value_or(false);
   if (input.failed()) {
     call.responder.respond(input.error());
     return;

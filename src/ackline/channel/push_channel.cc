@@ -38,15 +38,19 @@ void append_delivery_json(const Delivery& delivery, std::string& out) {
   } else {
     out.append(R"({"laneId":)");
     append_json_string(out, delivery.lane_id);
-    out.append(R"(,"kind":"redrive","entry":)");
-    append_json_string(out, delivery.lane_entry);
+    out.append(delivery.replay ? R"(,"kind":"replay","entry":)" : R"(,"kind":"redrive","entry":)");
+    if (delivery.lane_entry.empty()) {
+      out.append("null");
+    } else {
+      append_json_string(out, delivery.lane_entry);
+    }
     out.push_back('}');
   }
   out.append(delivery.resent ? R"(,"resent":true,"event":)" : R"(,"resent":false,"event":)");
   // The log has checked the record's checksum: a frame that does not open is a bug, and the client
   // is better served by a delivery without its event than by a broken stream.
   if (const auto frame = event::FrameView::open(delivery.frame)) {
-    event::append_json(*frame, out, {.drop_dlq = !delivery.lane_id.empty()});
+    event::append_json(*frame, out, {.drop_dlq = !delivery.lane_entry.empty()});
   } else {
     out.append("null");
   }

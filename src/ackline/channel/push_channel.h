@@ -30,7 +30,8 @@ struct Delivery {
   std::int64_t lease_ms = 0;
   bool resent = false;
   std::string lane_id;                // "" outside a lane, else "r-7"
-  std::string lane_entry;             // "jobs_DLQ:0:17"
+  std::string lane_entry;             // "jobs_DLQ:0:17"; "": no dead letter
+  bool replay = false;                // the lane is a replay, else a redrive
   ByteView frame;                     // the event, as event::FrameView reads it
   std::shared_ptr<const void> hold;   // keeps `frame` alive
   std::shared_ptr<const void> names;  // keeps `topic` and `group` alive

@@ -18,6 +18,7 @@ namespace ackline::cli {
 [[nodiscard]] std::vector<CommandSpec> reopen_commands();
 [[nodiscard]] std::vector<CommandSpec> query_commands();
 [[nodiscard]] std::vector<CommandSpec> dead_letter_commands();
+[[nodiscard]] std::vector<CommandSpec> lane_commands();
 [[nodiscard]] std::vector<CommandSpec> config_commands();
 [[nodiscard]] std::vector<CommandSpec> doctor_commands();
 [[nodiscard]] std::vector<CommandSpec> bench_commands();

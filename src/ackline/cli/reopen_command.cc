@@ -13,9 +13,11 @@ Result<JsonObject> body_of(const Context& context, std::string_view option,
                            std::string_view member) {
   JsonObject body;
   body.text("topic", context.args.text("topic")).text("group", context.args.text("group"));
-  const auto position = position_json(context.args.text(option));
-  if (!position) return fail(position);
-  body.raw(member, *position);
+  if (context.args.has(option)) {
+    const auto position = position_json(context.args.text(option));
+    if (!position) return fail(position);
+    body.raw(member, *position);
+  }
   if (context.args.has("partitions")) {
     const auto partitions = partitions_json(context.args.list("partitions"));
     if (!partitions) return fail(partitions);
@@ -35,11 +37,17 @@ void print_replay(Context& context, const Json& answer) {
       "{} {} events, {}", answer["dryRun"].boolean() ? "would deliver again" : "delivers again",
       shown(answer["events"]), shown_bytes(answer["bytes"])));
   if (!answer["laneId"].is_null()) {
-    context.console.out_line("lane " + answer["laneId"].text() + ": the frontier does not move");
+    context.console.out_line(
+        fmt::format("lane {}: the frontier does not move. Watch it: ackline lane show {}",
+                    answer["laneId"].text(), answer["laneId"].text()));
   }
 }
 
 Result<ExitCode> replay(Context& context) {
+  const bool lane = context.args.has("until") || context.args.has("filter");
+  if (!lane && !context.args.has("from")) {
+    return usage(context, "say where to begin: --from POSITION, or what: --filter JSON");
+  }
   auto body = body_of(context, "from", "from");
   if (!body) return usage(context, error_line(body.error()));
   if (context.args.has("until")) {
@@ -48,6 +56,7 @@ Result<ExitCode> replay(Context& context) {
     body->raw("until", *until);
   }
   if (context.args.has("filter")) body->raw("filter", context.args.text("filter"));
+  if (context.args.has("rate")) body->integer("ratePerSecond", context.args.integer("rate"));
   body->boolean("dryRun", context.args.flag("dry-run"));
   return show(context, context.api.post(Port::kAdmin, Target("/admin/replay"), body->str()),
               [&](const Json& answer) { print_replay(context, answer); });
@@ -90,14 +99,21 @@ std::vector<CommandSpec> reopen_commands() {
       .names = "--dry-run", .kind = OptionKind::kFlag, .help = "Say what it would do"};
   constexpr std::string_view kPosition = "earliest, latest, an offset, 0=5,1=7 or a time";
   return {{.path = "replay",
-           .help = "Deliver again from a position on",
+           .help = "Deliver again from a position on, or what a filter means beside the progress",
            .examples = "ackline replay -t orders -g billing --from 1000 --dry-run\n"
-                       "  ackline replay -t orders -g billing --from 2026-11-29T12:00:00Z",
+                       "  ackline replay -t orders -g billing --from 2026-11-29T12:00:00Z\n"
+                       "  ackline replay -t orders -g billing --filter "
+                       "'{\"exact\":{\"type\":\"order.paid\"}}' --rate 100",
            .options = {topic,
                        group,
-                       {.names = "--from", .help = kPosition, .required = true},
+                       {.names = "--from", .help = kPosition},
                        {.names = "--until", .help = "Exclusive bound; makes it a lane"},
                        {.names = "--filter", .help = "JSON filter; makes it a lane"},
+                       {.names = "--rate",
+                        .kind = OptionKind::kInteger,
+                        .help = "Of a lane: events a second; default: as clients take them",
+                        .min = 1,
+                        .max = 1'000'000},
                        partitions,
                        dry_run},
            .run = replay},

@@ -41,10 +41,11 @@ state::Outcome outcome_of(DeadReason reason) {
 // From a slot that is in no list and no timer; a rejected one that is still leased stays leased.
 void Dispatcher::Impl::ask_dead_letter(Progress& progress, std::uint32_t index, DeadReason reason) {
   Slot& slot = progress.slots[index];
-  if (progress.is_lane()) {
+  if (progress.is_lane() && entry_of(progress, slot.offset)) {
     fail_entry(progress, index);
     return;
   }
+  const Progress* of = progress.is_lane() ? group_progress(progress) : &progress;
   if (slot.state() != SlotState::kLeased) {
     slot.set_state(SlotState::kDead);
   }
@@ -53,9 +54,10 @@ void Dispatcher::Impl::ask_dead_letter(Progress& progress, std::uint32_t index, 
   const auto error = progress.errors.find(index);
   DeadLetterRequest request{
       .key = progress.key,
+      .group = progress.group->spec.number,
       .slot = index,
       .offset = slot.offset,
-      .generation = progress.generation,
+      .generation = of == nullptr ? progress.generation : of->generation,
       .id = id_of(progress, index),
       .attempts = slot.attempt,
       .reason = reason,
@@ -73,6 +75,10 @@ void Dispatcher::Impl::dead_lettered(const DeadLetterRequest& request,
   if (slot == nullptr || slot->asked == 0 || slot->offset != request.offset ||
       slot->offer != request.id.offer || slot->epoch != request.id.epoch) {
     return;  // a reset came in between: the record in the dead-letter partition has no entry
+  }
+  if (dlq_offset && progress->is_lane()) {
+    bury_in_lane(*progress, request.slot, request.reason, *dlq_offset);
+    return;
   }
   if (dlq_offset) {
     bury(*progress, request.slot, request.reason, *dlq_offset);
@@ -109,6 +115,29 @@ void Dispatcher::Impl::bury(Progress& progress, std::uint32_t index, DeadReason 
   }
   free_slot(progress, index);
   settle_frontier(progress, offset);
+}
+
+// An event that a replay delivered again and that failed there: a new dead letter of its group. It
+// was terminal before and stays so; no frontier moves.
+void Dispatcher::Impl::bury_in_lane(Progress& lane, std::uint32_t index, DeadReason reason,
+                                    Offset dlq_offset) {
+  const Offset source = lane.slots[index].offset;
+  buffer_.clear();
+  state::SettleRecord::encode_one(
+      buffer_, lane.key.progress, outcome_of(reason), source,
+      state::DeadLetterMark{.dlq_offset = dlq_offset, .reason = record_reason(reason)});
+  port_.journal(state::RecordType::kSettle, lane.key.partition, as_bytes(buffer_));
+  record(lane, state::LaneEntryRecord{.lane = lane.key.progress,
+                                      .group = lane.group->spec.number,
+                                      .entry = {.offset = source,
+                                                .dlq_offset = dlq_offset,
+                                                .state = state::EntryState::kDead}});
+  count(lane, DeliveryEvent::kDeadLettered, 1);
+  if (reason == DeadReason::kRejected) {
+    count(lane, DeliveryEvent::kRejected, 1);
+  }
+  free_slot(lane, index);
+  entry_made(lane, source, dlq_offset);
 }
 
 // A group's event found expired when it was to be offered: the slot is in no list and no timer,

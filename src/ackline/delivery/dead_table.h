@@ -64,16 +64,6 @@ class DeadTable {
     --after;
     return {after, &after->second};
   }
-  // Some entry of `source` is under way in a lane.
-  [[nodiscard]] bool redriving(Offset source) const {
-    for (auto at = entries_.lower_bound(Key{source, Generation(0)});
-         at != entries_.end() && at->first.source == source; ++at) {
-      if (at->second.state == EntryState::kRedriving) {
-        return true;
-      }
-    }
-    return false;
-  }
   // Changes the entry at `dlq`; false when there is none.
   template <class Change>
   bool change(Offset dlq, Change change) {

@@ -140,6 +140,9 @@ Result<LanePartReport> Dispatcher::start_lane(LanePart part, MonoMs now) {
   impl_->enter(now);
   return impl_->start_lane(std::move(part));
 }
+std::vector<Offset> Dispatcher::replayable(ProgressKey key, std::span<const Offset> sources) const {
+  return impl_->replayable(key, sources);
+}
 void Dispatcher::end_lane(ProgressNumber lane, MonoMs now) {
   impl_->enter(now);
   impl_->end_lane(lane);

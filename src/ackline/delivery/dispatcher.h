@@ -58,8 +58,8 @@ enum class SettleStatus : std::uint8_t { kAcked, kNacked, kRejected, kExtended, 
 struct SettleAnswer {
   SettleStatus status = SettleStatus::kAcked;
   std::int64_t lease_ms = 0;  // kExtended: left from now
-  // No answer yet: a dead letter of this event is being written. After `dead_lettered` a reject that
-  // asked for it is answered by its outcome; `again`: this one is asked again then.
+  // No answer yet: a dead letter of this event is being written. After `dead_lettered` a reject
+  // that asked for it is answered by its outcome; `again`: this one is asked again then.
   bool pending = false;
   bool again = false;
 };
@@ -179,11 +179,14 @@ class Dispatcher {
   [[nodiscard]] Result<ReopenReport> replay(ProgressKey key, Offset from, bool dry_run, MonoMs now);
   // Frontier becomes `to` - 1, forward too; in flight ids become stale.
   [[nodiscard]] Result<ReopenReport> reset(ProgressKey key, Offset to, bool dry_run, MonoMs now);
-  // A lane's part on one partition: redelivers dead entries (their offsets in the dead-letter
-  // partition). Entries that are not `dead` are left out. A part that is there already does
-  // nothing. Returns how many were taken.
+  // A lane's part on one partition: delivers again dead entries, or any terminal events (a replay).
+  // What is not terminal, not `dead`, or under way in another lane is left out. A part that is
+  // there already does nothing. Returns how many were taken.
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part, MonoMs now);
   void end_lane(ProgressNumber lane, MonoMs now);
+  // Of these events, the ones that a replay would take now.
+  [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
+                                               std::span<const Offset> sources) const;
   // Purge of dead entries: they become `purged`.
   std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets);
 

@@ -97,9 +97,9 @@ class Dispatcher::Impl {
   // --- reads.cc
   void on_available(PartitionNumber number, Offset end);
   void on_read(ProgressKey key, Offset from, Result<log::ReadBatch> batch);
-  [[nodiscard]] ReadStatus read(Progress& progress, Offset from, std::uint32_t events,
+  [[nodiscard]] ReadStatus read(Progress& progress, ReadPlace from, std::uint32_t events,
                                 log::ReadBatch& out);
-  [[nodiscard]] static Offset offset_to_read(const Progress& progress, Offset offset);
+  [[nodiscard]] static ReadPlace place_of(const Progress& progress, Offset offset);
   // What keeps the events of `batch` alive.
   [[nodiscard]] static std::shared_ptr<const void> keep(log::ReadBatch& batch);
   void queue_resends(Progress& progress);
@@ -141,6 +141,7 @@ class Dispatcher::Impl {
   void ask_dead_letter(Progress& progress, std::uint32_t index, DeadReason reason);
   void dead_lettered(const DeadLetterRequest& request, const Result<Offset>& dlq_offset);
   void bury(Progress& progress, std::uint32_t index, DeadReason reason, Offset dlq_offset);
+  void bury_in_lane(Progress& lane, std::uint32_t index, DeadReason reason, Offset dlq_offset);
   void expire_event(Progress& progress, std::uint32_t index);
 
   // --- timers.cc
@@ -200,8 +201,16 @@ class Dispatcher::Impl {
   void list_unkeyed(Progress& progress);
   Served serve_unkeyed(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
 
-  // --- lanes.cc
+  // --- lanes.cc, lane_choice.cc
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part);
+  [[nodiscard]] static std::vector<LaneItem> choose_entries(const Progress& of,
+                                                            std::vector<Offset> entries,
+                                                            LanePartReport& report);
+  [[nodiscard]] static std::vector<LaneItem> choose_events(const Progress& of,
+                                                           std::vector<Offset> sources,
+                                                           LanePartReport& report);
+  [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
+                                               std::span<const Offset> sources) const;
   void end_lane(ProgressNumber lane);
   bool abandon_items(Progress& lane, Offset from);
   void end_lanes_over(Progress& progress, Offset from);
@@ -209,8 +218,11 @@ class Dispatcher::Impl {
   Served serve_lane(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
   [[nodiscard]] bool lane_may_offer(Progress& progress);
   void resolve_entry(Progress& progress, std::uint32_t index);
-  void fail_entry(Progress& progress, std::uint32_t index);
+  void fail_entry(Progress& progress, std::uint32_t index, bool missing = false);
+  [[nodiscard]] std::optional<Offset> entry_of(const Progress& lane, Offset source) const;
   void entry_done(Progress& progress, Offset source, bool resolved, const std::string& error);
+  void entry_made(Progress& lane, Offset source, Offset dlq);
+  void tell_if_done(const Progress& lane);
   void journal_entry(const Progress& progress, Offset source, state::EntryState entry_state);
   Progress& make_lane(ProgressNumber number, Group& group, Partition& partition,
                       std::vector<LaneItem> items);

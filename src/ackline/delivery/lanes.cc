@@ -1,7 +1,11 @@
-// Lanes: redrives of dead letters beside the group's progress (invariant 18). A lane has its own
-// number, slots, offers and attempts, is served to the group's clients, and moves no frontier.
+// Lanes: chosen events delivered again beside the group's progress (invariant 18). A lane has its
+// own number, slots, offers and attempts, is served to the group's clients, and moves no frontier.
+//
+// A redrive chooses dead letters, a replay any terminal events. What tells them apart is the item:
+// with a dead letter it is read there and ends in that entry's state; without one the event itself
+// is read, and failing makes a new dead letter. A replayed event that is a dead letter is an item
+// of the first kind: its replay is its redrive.
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "ackline/base/plants.h"
@@ -11,11 +15,8 @@ namespace ackline::delivery {
 
 namespace {
 
-constexpr std::int64_t kTokenMilli = 1'000;  // one offer
-
-bool is_open(const LaneItem& item) {
-  return item.state == LaneItemState::kOpen || item.state == LaneItemState::kInFlight;
-}
+constexpr std::int64_t kTokenMicro = 1'000'000;  // one offer
+constexpr std::int64_t kTokenWaitMaxMs = 1'000'000;
 
 }  // namespace
 
@@ -35,67 +36,9 @@ Progress& Dispatcher::Impl::make_lane(ProgressNumber number, Group& group, Parti
   lane.lane->number = number;
   lane.lane->items = std::move(items);
   lane.lane->tokens_at = clock_;
-  lane.lane->tokens_milli = kTokenMilli;
+  lane.lane->tokens_micro = kTokenMicro;
   lane.touched = true;
   return lane;
-}
-
-Result<LanePartReport> Dispatcher::Impl::start_lane(LanePart part) {
-  if (Progress* there = find({part.lane, part.partition}); there != nullptr) {
-    if (!there->is_lane()) {
-      return fail(ErrorCode::kBadValue, "the number of the lane is a group's");
-    }
-    there->lane->rate_per_second = part.rate_per_second;
-    wake(*there);
-    return LanePartReport{.matched = there->lane->items.size(), .taken = there->lane->items.size()};
-  }
-  Progress* of = find({part.group, part.partition});
-  if (of == nullptr) {
-    return fail(ErrorCode::kGroupUnknown, "the group has no progress on this partition");
-  }
-  if (part.entries.empty()) {
-    for (const auto& [key, entry] : of->dead.all()) {
-      part.entries.push_back(entry.dlq);
-    }
-  }
-  std::ranges::sort(part.entries);
-  const auto doubles = std::ranges::unique(part.entries);
-  part.entries.erase(doubles.begin(), doubles.end());
-  LanePartReport report;
-  // An event has one live slot: of its entries the newest that is dead is taken.
-  std::map<Offset, Offset> taken;
-  for (const Offset dlq : part.entries) {
-    const DeadTable::Map::value_type* item = of->dead.at(dlq);
-    if (item == nullptr || item->second.state == EntryState::kPurged) {
-      continue;
-    }
-    ++report.matched;
-    // Its event may be open again since (a replay), or under way in another lane.
-    const Offset source = item->first.source;
-    if (item->second.state == EntryState::kDead && of->frontier.is_settled(source) &&
-        !of->dead.redriving(source)) {
-      taken.insert_or_assign(source, dlq);
-    }
-  }
-  std::vector<LaneItem> items;
-  state::LanePartRecord made{.lane = part.lane, .group = part.group, .entries = {}};
-  for (const auto& [source, dlq] : taken) {
-    items.push_back({.source = source, .dlq = dlq});
-    made.entries.push_back(
-        {.offset = source, .dlq_offset = dlq, .state = state::EntryState::kRedriving});
-  }
-  report.taken = items.size();
-  for (const LaneItem& item : items) {
-    of->dead.change(item.dlq, [](auto& entry) { entry.state = EntryState::kRedriving; });
-  }
-  Progress& lane = make_lane(part.lane, *of->group, *of->partition, std::move(items));
-  lane.lane->rate_per_second = part.rate_per_second;
-  record(lane, made);
-  if (lane.lane->left() == 0) {
-    port_.lane_part_done(part.lane, part.partition);
-  }
-  wake(lane);
-  return report;
 }
 
 // Its ids are stale from here on; what it had not done is dead again.
@@ -110,7 +53,7 @@ void Dispatcher::Impl::end_lane(ProgressNumber number) {
   for (Progress* part : parts) {
     state::LanePartRecord ended{.lane = number, .group = part->group->spec.number, .entries = {}};
     for (const LaneItem& item : part->lane->items) {
-      if (is_open(item)) {
+      if (item.is_open()) {
         ended.entries.push_back(
             {.offset = item.source, .dlq_offset = item.dlq, .state = state::EntryState::kDead});
       }
@@ -124,7 +67,7 @@ void Dispatcher::Impl::end_lane(ProgressNumber number) {
 // What of it lies at or above `from` and is not done is dead again; what is done stays counted.
 // False: there was nothing.
 bool Dispatcher::Impl::abandon_items(Progress& lane, Offset from) {
-  const auto ends = [from](const LaneItem& item) { return is_open(item) && item.source >= from; };
+  const auto ends = [from](const LaneItem& item) { return item.is_open() && item.source >= from; };
   Progress* of = group_progress(lane);
   for (const LaneItem& item : lane.lane->items) {
     if (ends(item) && of != nullptr) {
@@ -194,13 +137,13 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_lane(Progress& progress, std::u
     }
     ++used;
     ++lane.next;
-    lane.tokens_milli -= kTokenMilli;
+    lane.tokens_micro -= kTokenMicro;
     item.state = LaneItemState::kInFlight;
     std::uint32_t index = kNoSlot;
     new_slot(progress, index, item.source);
     if (missing) {
       ++progress.waiting;
-      fail_entry(progress, index);
+      fail_entry(progress, index, true);
     } else {
       lease(progress, index, *client, batch.events.front(), keep(batch));
     }
@@ -211,20 +154,20 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_lane(Progress& progress, std::u
 // The rate limit: a bucket of a tenth of a second.
 bool Dispatcher::Impl::lane_may_offer(Progress& progress) {
   LaneState& lane = *progress.lane;
-  if (lane.rate_per_second == 0) {
-    lane.tokens_milli = kTokenMilli;
+  if (lane.rate_milli == 0) {
+    lane.tokens_micro = kTokenMicro;
     return true;
   }
-  const auto rate = std::int64_t{lane.rate_per_second};
+  const auto rate = static_cast<std::int64_t>(lane.rate_milli);
   const std::int64_t passed =
-      std::min<std::int64_t>(clock_.value() - lane.tokens_at.value(), 1'000);
-  lane.tokens_milli =
-      std::min(lane.tokens_milli + passed * rate, std::max(kTokenMilli, rate * 100));
+      std::min<std::int64_t>(clock_.value() - lane.tokens_at.value(), kTokenWaitMaxMs);
+  lane.tokens_micro =
+      std::min(lane.tokens_micro + passed * rate, std::max(kTokenMicro, rate * 100));
   lane.tokens_at = clock_;
-  if (lane.tokens_milli >= kTokenMilli) {
+  if (lane.tokens_micro >= kTokenMicro) {
     return true;
   }
-  const MonoMs at = clock_.plus((kTokenMilli - lane.tokens_milli + rate - 1) / rate);
+  const MonoMs at = clock_.plus((kTokenMicro - lane.tokens_micro + rate - 1) / rate);
   TimerNode& node = nodes_[progress.node];
   if (!node.timer.armed() || at < node.due) {
     arm_node(progress.node, at);
@@ -259,8 +202,29 @@ void Dispatcher::Impl::resolve_entry(Progress& progress, std::uint32_t index) {
   }
 }
 
-void Dispatcher::Impl::fail_entry(Progress& progress, std::uint32_t index) {
+// The dead letter that a lane's event has, or had in this generation: one key is one dead letter,
+// also when an event was redriven well and a replay of it failed afterwards.
+std::optional<Offset> Dispatcher::Impl::entry_of(const Progress& lane, Offset source) const {
+  const LaneItem* item = lane.lane->find(source);
+  if (item != nullptr && item->has_entry()) {
+    return item->dlq;
+  }
+  const Progress* of = group_progress(lane);
+  if (of == nullptr) {
+    return std::nullopt;
+  }
+  const auto [at, entry] = of->dead.find(source);
+  const bool present = entry != nullptr && at->first.generation == of->generation &&
+                       entry->state != EntryState::kPurged;
+  return present ? std::optional(entry->dlq) : std::nullopt;
+}
+
+// `missing`: retention took the event before its turn; without a dead letter it is gone.
+void Dispatcher::Impl::fail_entry(Progress& progress, std::uint32_t index, bool missing) {
   const Offset source = progress.slots[index].offset;
+  if (const auto entry = entry_of(progress, source); entry && !missing) {
+    progress.lane->find(source)->dlq = *entry;
+  }
   const auto found = progress.errors.find(index);
   const std::string error = found == progress.errors.end() ? std::string{} : found->second;
   journal_entry(progress, source, state::EntryState::kDead);
@@ -272,11 +236,11 @@ void Dispatcher::Impl::entry_done(Progress& progress, Offset source, bool resolv
                                   const std::string& error) {
   LaneState& lane = *progress.lane;
   LaneItem* item = lane.find(source);
-  if (item == nullptr || !is_open(*item)) {
+  if (item == nullptr || !item->is_open()) {
     return;
   }
   item->state = resolved ? LaneItemState::kResolved : LaneItemState::kDeadAgain;
-  (resolved ? lane.resolved : lane.dead_again) += 1;
+  (resolved ? lane.resolved : item->has_entry() ? lane.dead_again : lane.gone) += 1;
   if (Progress* of = group_progress(progress); of != nullptr) {
     of->dead.change(item->dlq, [resolved](auto& entry) {
       entry.state = resolved ? EntryState::kResolved : EntryState::kDead;
@@ -284,8 +248,27 @@ void Dispatcher::Impl::entry_done(Progress& progress, Offset source, bool resolv
     });
     of->dead.set_error(item->dlq, error);
   }
-  if (lane.left() == 0 && resumed_) {
-    port_.lane_part_done(progress.key.progress, progress.key.partition);
+  tell_if_done(progress);
+}
+
+// What had no dead letter has one now.
+void Dispatcher::Impl::entry_made(Progress& lane, Offset source, Offset dlq) {
+  LaneItem* item = lane.lane->find(source);
+  if (item == nullptr || !item->is_open()) {
+    return;
+  }
+  item->dlq = dlq;
+  item->state = LaneItemState::kDeadAgain;
+  ++lane.lane->dead_again;
+  if (Progress* of = group_progress(lane); of != nullptr) {
+    of->dead.add(source, of->generation, {.dlq = dlq});
+  }
+  tell_if_done(lane);
+}
+
+void Dispatcher::Impl::tell_if_done(const Progress& lane) {
+  if (lane.lane->left() == 0 && resumed_) {
+    port_.lane_part_done(lane.key.progress, lane.key.partition);
   }
 }
 
@@ -338,6 +321,16 @@ void Dispatcher::Impl::apply_lane_entry(PartitionNumber partition,
     drop_recovered(*lane, index);
   }
   const bool resolved = record.entry.state == state::EntryState::kResolved;
+  LaneItem* item = lane->lane->find(source);
+  const Offset dlq = record.entry.dlq_offset;
+  if (!resolved && item != nullptr && !item->has_entry() && dlq >= Offset(0)) {
+    const Progress* of = group_progress(*lane);
+    if (of == nullptr || of->dead.at(dlq) == nullptr) {
+      entry_made(*lane, source, dlq);
+      return;
+    }
+    item->dlq = dlq;
+  }
   entry_done(*lane, source, resolved, resolved ? std::string{} : error);
 }
 

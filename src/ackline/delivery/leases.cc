@@ -77,7 +77,8 @@ void Dispatcher::Impl::deliver(Progress& progress, std::uint32_t index,
               .hold = std::move(buffer)};
   if (progress.is_lane()) {
     offer.lane = progress.key.progress;
-    offer.lane_entry = offset_to_read(progress, slot.offset);
+    const LaneItem* item = progress.lane->find(slot.offset);
+    offer.lane_entry = item == nullptr ? Offset(-1) : item->dlq;
   }
   port_.deliver(std::move(offer));
 }

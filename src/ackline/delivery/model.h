@@ -55,12 +55,24 @@ struct Client {
   boost::unordered_flat_map<Progress*, SlotList> holding;
 };
 
-// One entry of a lane's part.
+// Where an event is read: in its own partition, or its copy in the dead-letter partition.
+struct ReadPlace {
+  PartitionNumber partition;
+  Offset offset;
+  friend bool operator==(const ReadPlace&, const ReadPlace&) = default;
+};
+
+// One event of a lane's part. In `kDeadAgain` without an entry it is gone: retention took it before
+// its turn came.
 enum class LaneItemState : std::uint8_t { kOpen, kInFlight, kResolved, kDeadAgain };
 struct LaneItem {
   Offset source;
-  Offset dlq;
+  Offset dlq;  // its dead letter; -1: it has none, the event itself is delivered (a replay)
   LaneItemState state = LaneItemState::kOpen;
+  [[nodiscard]] bool has_entry() const { return dlq >= Offset(0); }
+  [[nodiscard]] bool is_open() const {
+    return state == LaneItemState::kOpen || state == LaneItemState::kInFlight;
+  }
 };
 
 struct LaneState {
@@ -70,10 +82,11 @@ struct LaneState {
   std::uint64_t offered = 0;
   std::uint64_t resolved = 0;
   std::uint64_t dead_again = 0;
-  std::uint32_t rate_per_second = 0;  // 0: no limit
-  std::int64_t tokens_milli = 0;
+  std::uint64_t gone = 0;
+  std::uint64_t rate_milli = 0;  // offers in 1000 s; 0: no limit
+  std::int64_t tokens_micro = 0;
   MonoMs tokens_at;
-  [[nodiscard]] std::uint64_t left() const { return items.size() - resolved - dead_again; }
+  [[nodiscard]] std::uint64_t left() const { return items.size() - resolved - dead_again - gone; }
   [[nodiscard]] LaneItem* find(Offset source);
 };
 
@@ -118,9 +131,9 @@ struct Progress {
   Place place = Place::kIdle;
   bool in_parked = false;  // listed in Group::parked, perhaps from before
   bool ahead_limited = false;
-  bool reading = false;                 // a read is on its way
-  std::optional<MonoMs> read_again_at;  // after one that failed
-  std::optional<Offset> arrived_from;   // one that came
+  bool reading = false;                   // a read is on its way
+  std::optional<MonoMs> read_again_at;    // after one that failed
+  std::optional<ReadPlace> arrived_from;  // one that came
   log::ReadBatch arrived;
   struct Unkeyed {
     Offset offset;

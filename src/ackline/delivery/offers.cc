@@ -146,7 +146,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_again(Progress& progress, SlotL
     if (missing) {
       ++progress.waiting;
       if (progress.is_lane()) {
-        fail_entry(progress, index);
+        fail_entry(progress, index, true);
       } else {
         note_gone(progress, progress.slots[index].offset, 1);
         finish(progress, index, state::Outcome::kGone);
@@ -230,7 +230,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_cursor(Progress& progress, std:
     }
     events = std::min({sifts ? std::max(events, kSiftEvents) : events, quantum - used,
                        one_by_one && !sifts ? 1U : options_.read_events});
-    if (read(progress, from, events, batch) != ReadStatus::kReady) {
+    if (read(progress, {progress.key.partition, from}, events, batch) != ReadStatus::kReady) {
       served = Served::kReading;
       break;
     }

@@ -41,8 +41,8 @@ struct Offer {
   // False: may leave once the journal batch is written. True: only once it is synced (J5: an event
   // offered before).
   bool after_sync = false;
-  std::optional<ProgressNumber> lane;  // set on a redrive
-  Offset lane_entry{-1};               // offset in the dead-letter partition, for lanes
+  std::optional<ProgressNumber> lane;  // set on a redrive and on a replay by filter
+  Offset lane_entry{-1};               // offset in the dead-letter partition; -1: no dead letter
   log::StoredEvent event;
   std::shared_ptr<const void> hold;
 };
@@ -51,6 +51,7 @@ enum class DeadReason : std::uint8_t { kMaxAttempts, kMaxRestarts, kRejected, kE
 
 struct DeadLetterRequest {
   ProgressKey key;
+  ProgressNumber group;  // whose dead letter it becomes; `key` may be a lane's
   std::uint32_t slot = 0;
   Offset offset;
   Generation generation;
@@ -91,7 +92,7 @@ class DispatcherPort {
   // Into the open journal batch of this shard, in order.
   virtual void journal(state::RecordType type, PartitionNumber partition, ByteView body) = 0;
   // The events of `key.partition` from `from` on, at most `max_events` and about `max_bytes`, never
-  // past the high watermark. A lane reads its entries in the dead-letter partition: there `key` is
+  // past the high watermark. A lane reads dead letters in the dead-letter partition: there `key` is
   // the lane on that one, and `from` an offset of it. `key` comes back in `on_read`. A partition
   // and its dead-letter partition are on one shard.
   virtual ReadStatus read(ProgressKey key, Offset from, std::uint32_t max_events,

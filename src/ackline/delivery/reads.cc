@@ -30,7 +30,7 @@ void Dispatcher::Impl::on_available(PartitionNumber number, Offset end) {
 void Dispatcher::Impl::on_read(ProgressKey key, Offset from, Result<log::ReadBatch> batch) {
   Progress* progress = find(key);
   if (progress == nullptr) {
-    // A lane reads in the dead-letter partition.
+    // A lane reads dead letters in their partition.
     for (auto at = progress_.lower_bound({key.progress, PartitionNumber(0)});
          at != progress_.end() && at->first.progress == key.progress; ++at) {
       if (at->second->is_lane() && at->second->partition->spec.dlq_number == key.partition) {
@@ -47,13 +47,13 @@ void Dispatcher::Impl::on_read(ProgressKey key, Offset from, Result<log::ReadBat
     rearm(*progress);
     return;
   }
-  progress->arrived_from = from;
+  progress->arrived_from = ReadPlace{key.partition, from};
   progress->arrived = *std::move(batch);
   queue_resends(*progress);
   wake(*progress);
 }
 
-ReadStatus Dispatcher::Impl::read(Progress& progress, Offset from, std::uint32_t events,
+ReadStatus Dispatcher::Impl::read(Progress& progress, ReadPlace from, std::uint32_t events,
                                   log::ReadBatch& out) {
   if (progress.arrived_from == from) {
     out = std::move(progress.arrived);
@@ -67,13 +67,10 @@ ReadStatus Dispatcher::Impl::read(Progress& progress, Offset from, std::uint32_t
   if (progress.read_again_at) {
     return ReadStatus::kFailed;
   }
-  ProgressKey key = progress.key;
-  if (progress.is_lane()) {
-    key.partition = progress.partition->spec.dlq_number;
-  }
+  const ProgressKey key{progress.key.progress, from.partition};
   out.events.clear();
   out.buffers.clear();
-  const ReadStatus status = port_.read(key, from, events, options_.read_bytes, out);
+  const ReadStatus status = port_.read(key, from.offset, events, options_.read_bytes, out);
   if (status == ReadStatus::kPending) {
     progress.reading = true;
     progress.arrived_from.reset();
@@ -87,16 +84,16 @@ ReadStatus Dispatcher::Impl::read(Progress& progress, Offset from, std::uint32_t
 
 ReadStatus Dispatcher::Impl::read_one(Progress& progress, Offset offset, log::ReadBatch& out,
                                       bool& missing) {
-  const Offset from = offset_to_read(progress, offset);
+  const ReadPlace from = place_of(progress, offset);
   missing = false;
   const ReadStatus status = read(progress, from, 1, out);
   if (status != ReadStatus::kReady) {
     return status;
   }
-  if (!out.events.empty() && out.events.front().offset == from) {
+  if (!out.events.empty() && out.events.front().offset == from.offset) {
     return status;
   }
-  missing = out.next > from;
+  missing = out.next > from.offset;
   if (!missing) {  // the log is not that far: it was told so before, so ask again
     progress.read_again_at = clock_.plus(kReadAgainMs);
     rearm(progress);
@@ -105,12 +102,12 @@ ReadStatus Dispatcher::Impl::read_one(Progress& progress, Offset offset, log::Re
   return status;
 }
 
-Offset Dispatcher::Impl::offset_to_read(const Progress& progress, Offset offset) {
-  if (!progress.is_lane()) {
-    return offset;
+ReadPlace Dispatcher::Impl::place_of(const Progress& progress, Offset offset) {
+  const LaneItem* item = progress.is_lane() ? progress.lane->find(offset) : nullptr;
+  if (item == nullptr || !item->has_entry()) {
+    return {progress.key.partition, offset};
   }
-  const LaneItem* item = progress.lane->find(offset);
-  return item == nullptr ? Offset(-1) : item->dlq;
+  return {progress.partition->spec.dlq_number, item->dlq};
 }
 
 std::shared_ptr<const void> Dispatcher::Impl::keep(log::ReadBatch& batch) {

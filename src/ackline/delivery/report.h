@@ -9,6 +9,7 @@
 
 #include "ackline/base/types.h"
 #include "ackline/delivery/delivery_id.h"
+#include "ackline/state/records.h"
 
 namespace ackline::delivery {
 
@@ -109,9 +110,11 @@ struct LanePart {
   ProgressNumber lane;
   ProgressNumber group;
   PartitionNumber partition;
-  // Offsets in the dead-letter partition; empty: every dead entry of the group on the partition.
+  state::LaneKind kind = state::LaneKind::kRedrive;
+  // Redrive: offsets in the dead-letter partition; empty: every dead entry of the group on the
+  // partition. Replay: offsets of events.
   std::vector<Offset> entries;
-  std::uint32_t rate_per_second = 0;  // 0: no limit
+  std::uint64_t rate_milli = 0;  // of this part alone: offers in 1000 s; 0: no limit
 };
 
 struct LanePartReport {
@@ -123,6 +126,7 @@ struct LaneReport {
   std::uint64_t offered = 0;
   std::uint64_t resolved = 0;
   std::uint64_t dead_again = 0;
+  std::uint64_t gone = 0;  // retention took the event before its turn
   std::uint64_t left = 0;
 };
 

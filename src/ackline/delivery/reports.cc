@@ -222,6 +222,7 @@ LaneReport Dispatcher::Impl::lane(ProgressNumber number) const {
       report.offered += part.offered;
       report.resolved += part.resolved;
       report.dead_again += part.dead_again;
+      report.gone += part.gone;
       report.left += part.left();
     }
   }

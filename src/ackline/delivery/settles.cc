@@ -85,7 +85,7 @@ Result<SettleAnswer> Dispatcher::Impl::settle_current(Progress& progress, std::u
 Result<SettleAnswer> Dispatcher::Impl::reject(Progress& progress, std::uint32_t index,
                                               std::string_view reason) {
   Slot& slot = progress.slots[index];
-  if (progress.is_lane()) {
+  if (progress.is_lane() && entry_of(progress, slot.offset)) {
     count(progress, DeliveryEvent::kRejected, 1);
     // An ordinary end first: it carries the reason into the journal.
     const Offset source = slot.offset;
@@ -155,8 +155,8 @@ Result<SettleAnswer> Dispatcher::Impl::settle_over(Progress& progress,
     if (item == nullptr) {
       return stale("its lane does not have it");
     }
-    is_dead = item->state == LaneItemState::kDeadAgain;
-    terminal = is_dead || item->state == LaneItemState::kResolved;
+    terminal = item->state == LaneItemState::kDeadAgain || item->state == LaneItemState::kResolved;
+    is_dead = item->state == LaneItemState::kDeadAgain && item->has_entry();
     entry = item->dlq;
   } else {
     terminal = progress.frontier.is_settled(offset);

@@ -118,7 +118,7 @@ void Dispatcher::Impl::snapshot_progress(const Progress& progress, std::string& 
   if (progress.is_lane()) {
     const LaneState& lane = *progress.lane;
     to.varint(lane.offered);
-    to.varint(lane.rate_per_second);
+    to.varint((lane.rate_milli + 999) / 1000);  // the exact one is told again at the start
     to.varint(lane.items.size());
     for (const LaneItem& item : lane.items) {
       to.varint(static_cast<std::uint64_t>(item.source.value()));
@@ -276,7 +276,7 @@ void Dispatcher::Impl::restore_dead(Progress& progress, ByteReader& in) {
 
 void Dispatcher::Impl::restore_lane(LaneState& lane, ByteReader& in) {
   lane.offered = in.varint();
-  lane.rate_per_second = u32_of(in);
+  lane.rate_milli = std::uint64_t{u32_of(in)} * 1000;
   const std::uint64_t items = in.varint();
   for (std::uint64_t i = 0; i < items && in.ok(); ++i) {
     LaneItem item;
@@ -284,7 +284,9 @@ void Dispatcher::Impl::restore_lane(LaneState& lane, ByteReader& in) {
     item.dlq = Offset(in.svarint());
     item.state = static_cast<LaneItemState>(std::min<std::uint8_t>(in.u8(), 3));
     lane.resolved += item.state == LaneItemState::kResolved ? 1U : 0U;
-    lane.dead_again += item.state == LaneItemState::kDeadAgain ? 1U : 0U;
+    if (item.state == LaneItemState::kDeadAgain) {
+      (item.has_entry() ? lane.dead_again : lane.gone) += 1;
+    }
     lane.items.push_back(item);
   }
 }

@@ -19,6 +19,7 @@
 #include "ackline/base/types.h"
 #include "ackline/delivery/policy.h"
 #include "ackline/event/partitioner.h"
+#include "ackline/state/records.h"
 #include "ackline/state/subscription_store.h"
 
 namespace ackline::runtime {
@@ -50,12 +51,13 @@ using Subscription = state::Subscription;
 
 enum class LaneState : std::uint8_t { kStarting = 1, kRunning = 2, kDone = 3 };
 
-// A redrive job (invariant 18).
+// A redrive, or a replay by filter (invariant 18).
 struct Lane {
   ProgressNumber number;
   std::string topic;
   std::string group;
   ProgressNumber group_number;
+  state::LaneKind kind = state::LaneKind::kRedrive;
   LaneState state = LaneState::kStarting;
   std::uint32_t rate_per_second = 0;
   std::uint64_t matched = 0;
@@ -65,8 +67,11 @@ struct Lane {
   std::uint64_t offered = 0;
   std::uint64_t resolved = 0;
   std::uint64_t dead_again = 0;
+  std::uint64_t gone = 0;  // of a replay: retention was faster
   std::string audit_id;
-  // Chosen entries by partition index: offsets in the dead-letter partition, ascending.
+  std::string filter_json;  // of a replay; "" = every event of its range
+  // Chosen by partition index, ascending: offsets in the dead-letter partition, of a replay those
+  // of the events.
   std::map<std::uint32_t, std::vector<Offset>> entries;
 };
 

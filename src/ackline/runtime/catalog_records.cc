@@ -9,6 +9,7 @@ namespace ackline::runtime {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kReplayVersion = 2;  // of a lane: version 1 and what a replay has besides
 
 std::string sealed(std::string fields) {
   const std::uint64_t sum = checksum64(as_bytes(fields));
@@ -17,7 +18,8 @@ std::string sealed(std::string fields) {
 }
 
 // The fields of a record, or why it cannot be read.
-Result<ByteReader> opened(std::string_view record, std::string_view what) {
+Result<ByteReader> opened(std::string_view record, std::string_view what,
+                          std::uint8_t newest = kVersion, std::uint8_t* found = nullptr) {
   if (record.size() < 9) {
     return fail(ErrorCode::kCorrupt, fmt::format("a {} record in meta is cut short", what),
                 "Restore the data directory from a backup.");
@@ -30,12 +32,13 @@ Result<ByteReader> opened(std::string_view record, std::string_view what) {
   }
   ByteReader reader(as_bytes(fields));
   const std::uint8_t version = reader.u8();
-  if (version != kVersion) {
+  if (version < kVersion || version > newest) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("a {} record in meta has version {}; this build reads {}", what,
-                            version, kVersion),
+                fmt::format("a {} record in meta has version {}; this build reads up to {}", what,
+                            version, newest),
                 "Use the build that wrote it, or a newer one.");
   }
+  if (found != nullptr) *found = version;
   return reader;
 }
 
@@ -169,7 +172,8 @@ Result<Group> decode_group(std::string_view record) {
 std::string encode(const Lane& lane) {
   std::string fields;
   ByteWriter out(fields);
-  out.u8(kVersion);
+  const bool replay = lane.kind == state::LaneKind::kReplay;
+  out.u8(replay ? kReplayVersion : kVersion);
   out.varint(lane.number.value());
   out.blob(lane.topic);
   out.blob(lane.group);
@@ -191,11 +195,16 @@ std::string encode(const Lane& lane) {
       last = offset.value();
     }
   }
+  if (replay) {
+    out.varint(lane.gone);
+    out.blob(lane.filter_json);
+  }
   return sealed(std::move(fields));
 }
 
 Result<Lane> decode_lane(std::string_view record) {
-  auto in = opened(record, "lane");
+  std::uint8_t version = kVersion;
+  auto in = opened(record, "lane", kReplayVersion, &version);
   if (!in) return fail(in);
   Lane lane;
   lane.number = ProgressNumber(static_cast<std::uint32_t>(in->varint()));
@@ -215,6 +224,11 @@ Result<Lane> decode_lane(std::string_view record) {
     offsets.resize(get_count(*in));
     std::int64_t last = 0;
     for (auto& offset : offsets) offset = Offset(last += in->svarint());
+  }
+  if (version == kReplayVersion) {
+    lane.kind = state::LaneKind::kReplay;
+    lane.gone = in->varint();
+    lane.filter_json = in->blob();
   }
   if (auto done = closed(*in, "lane"); !done) return fail(done);
   return lane;

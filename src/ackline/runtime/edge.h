@@ -22,6 +22,7 @@ namespace ackline::runtime {
                                                                bool strict);
 
 struct SubscribeFacts;
+struct ReplaySelection;
 
 class Edge final : public api::Traffic, public api::Admin {
  public:
@@ -66,7 +67,7 @@ class Edge final : public api::Traffic, public api::Admin {
                api::Done<api::ExplainAnswer> done) override;
   void reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) override;
 
-  // --- api::Admin (edge_events.cc, edge_dead_letters.cc)
+  // --- api::Admin (edge_events.cc, edge_dead_letters.cc, edge_lanes.cc)
   void events(api::EventsQuery query, api::Done<api::EventsAnswer> done) override;
   void browse_dead(api::DeadLetterQuery query, api::Done<api::DeadLetterPage> done) override;
   void redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) override;
@@ -125,6 +126,11 @@ class Edge final : public api::Traffic, public api::Admin {
                api::Done<std::map<std::uint32_t, Offset>> done);
   void start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem sum,
                    api::Done<api::LaneItem> done);
+  // A replay by filter; `group` and the partitions named are there (edge_replay.cc).
+  void replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
+                   api::Done<api::ReopenAnswer> done);
+  void replay_range(std::shared_ptr<const ReplaySelection> selection, api::ReopenQuery query,
+                    api::Done<api::ReopenAnswer> done);
   void with_counts(std::vector<LanePtr> lanes, api::Done<std::vector<api::LaneItem>> done);
   void finish_subscribe(api::SubscribeRequest request, SubscribeFacts facts,
                         api::Done<api::Subscribed> done);

@@ -49,6 +49,10 @@ void Edge::reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) {
              "Name partitions that the topic has.", "partitions"));
     return;
   }
+  if (query.is_lane()) {
+    replay_lane(topic, std::move(*group), std::move(query), std::move(done));
+    return;
+  }
   const api::Position position = query.to;
   const bool strict = query.reset;
   resolve(topic, position, strict,

@@ -274,6 +274,7 @@ void Node::finish_lane(ProgressNumber lane) {
               done->offered = sum.offered;
               done->resolved = sum.resolved;
               done->dead_again = sum.dead_again;
+              done->gone = sum.gone;
               done->entries.clear();
               Plan plan;
               plan.writes.push_back({lane_key(lane), encode(*done), {}});

@@ -15,6 +15,7 @@ namespace ackline::runtime {
     sum.offered += part.offered;
     sum.resolved += part.resolved;
     sum.dead_again += part.dead_again;
+    sum.gone += part.gone;
     sum.left += part.left;
   }
   return sum;

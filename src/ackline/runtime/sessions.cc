@@ -281,8 +281,12 @@ channel::Delivery Sessions::as_delivery(const delivery::Offer& offer) const {
   out.resent = offer.resent;
   if (offer.lane) {
     out.lane_id = fmt::format("r-{}", offer.lane->value());
-    out.lane_entry = fmt::format("{}:{}:{}", event::dlq_topic(out.topic),
-                                 offer.partition_index.value(), offer.lane_entry.value());
+    const LanePtr lane = catalog_.lane(*offer.lane);
+    out.replay = lane && lane->kind == state::LaneKind::kReplay;
+    if (offer.lane_entry >= Offset(0)) {
+      out.lane_entry = fmt::format("{}:{}:{}", event::dlq_topic(out.topic),
+                                   offer.partition_index.value(), offer.lane_entry.value());
+    }
   }
   out.frame = offer.event.frame;
   out.hold = offer.hold;

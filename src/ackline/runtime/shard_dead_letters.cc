@@ -73,7 +73,7 @@ void Shard::write_dead_letters() {
 void Shard::write_dead_letter(const delivery::DeadLetterRequest& request,
                               const log::StoredEvent& event) {
   const auto place = catalog_.place(request.key.partition);
-  const GroupPtr group = catalog_.group(request.key.progress);
+  const GroupPtr group = catalog_.group(request.group);
   if (!place || !group) {
     drop_dead_letter(request);
     return;
@@ -199,11 +199,14 @@ Result<delivery::LanePartReport> Shard::start_lane(const Lane& lane) {
   delivery::LanePartReport sum;
   const TopicPtr topic = catalog_.topic(lane.topic);
   if (!topic) return sum;
+  // The rate is the lane's: each part has its share of it.
+  const std::uint64_t parts = std::max<std::uint64_t>(lane.entries.size(), 1);
+  const std::uint64_t rate_milli = (std::uint64_t{lane.rate_per_second} * 1000 + parts - 1) / parts;
   for (const auto& [index, entries] : lane.entries) {
     const PartitionNumber number = topic->partitions[index];
     if (!owns(number)) continue;
     auto report = dispatcher_->start_lane(
-        {lane.number, lane.group_number, number, entries, lane.rate_per_second}, now());
+        {lane.number, lane.group_number, number, lane.kind, entries, rate_milli}, now());
     if (!report) return fail(report);
     sum.matched += report->matched;
     sum.taken += report->taken;

@@ -283,7 +283,7 @@ TEST(DeadLetters, RedriveAndItsOtherNameAnswerTheLane) {
   const std::string body =
       R"({"laneId":"r-7","kind":"redrive","topic":"jobs","group":"g","dryRun":false,"matched":1,)"
       R"("started":1,"alreadyRedriven":0,"state":"running","offered":0,"resolved":0,"deadAgain":0,)"
-      R"("auditId":"a-92"})";
+      R"("gone":0,"filter":null,"auditId":"a-92"})";
   const std::string request =
       R"({"topic":"jobs","group":"g","ids":["jobs_DLQ:0:17"],"reason":null,"since":null,)"
       R"("until":null,"filter":null,"max":null,"ratePerSecond":50,"dryRun":true})";

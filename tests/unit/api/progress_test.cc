@@ -256,17 +256,40 @@ TEST(Replay, HasTheShapeOfTheContract) {
   EXPECT_EQ(std::get<AtOffsets>(api.fake_admin.reopen_asked.to).all, Offset(1000));
 }
 
-TEST(Replay, ByQueryIsNotBuilt) {
+TEST(Replay, Invariant18WithAFilterOrAnEndItIsALaneToWatch) {
   ApiDriver api;
-  for (const char* more : {R"("filter":{"exact":{"type":"x"}})", R"("until":{"offset":1})"}) {
-    const Answer answer =
-        api.admin("POST", "/admin/replay",
-                  R"({"topic":"t","group":"g","from":"earliest",)" + std::string(more) + "}");
-    EXPECT_EQ(answer.status, 501);
-    EXPECT_THAT(answer.at("/detail"), HasSubstr("replay by query"));
-  }
+  api.fake_admin.reopen_answer.partitions.emplace(2, reopened());
+  api.fake_admin.reopen_answer.lane_id = "r-7";
+  const Answer answer =
+      api.admin("POST", "/admin/replay",
+                R"({"topic":"t","group":"g","filter":{"exact":{"type":"x"}},"ratePerSecond":50})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.at("/laneId"), "r-7");
+  const ReopenQuery& asked = api.fake_admin.reopen_asked;
+  EXPECT_TRUE(asked.is_lane());
+  EXPECT_EQ(asked.filter_json, R"({"exact":{"type":"x"}})");
+  EXPECT_EQ(asked.rate_per_second, 50U);
+  EXPECT_TRUE(std::holds_alternative<Earliest>(asked.to));  // the filter chooses, from the start
+  EXPECT_EQ(api.admin("POST", "/admin/replay",
+                      R"({"topic":"t","group":"g","from":{"offset":1},"until":{"offset":5}})")
+                .status,
+            200);
+  EXPECT_EQ(std::get<AtOffsets>(*asked.until).all, Offset(5));
+  EXPECT_FALSE(asked.filter_json);
+}
+
+TEST(Replay, WithoutThemItNeedsAPositionAndHasNoRate) {
+  ApiDriver api;
   EXPECT_EQ(api.admin("POST", "/admin/replay", R"({"topic":"t","group":"g"})").at("/field"),
             "from");
+  EXPECT_EQ(api.admin("POST", "/admin/replay",
+                      R"({"topic":"t","group":"g","from":"earliest","ratePerSecond":5})")
+                .at("/field"),
+            "ratePerSecond");
+  const Answer bad = api.admin("POST", "/admin/replay",
+                               R"({"topic":"t","group":"g","filter":{"exakt":{"type":"x"}}})");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(bad.error(), "unknown_field");
   EXPECT_EQ(api.fake_admin.calls, 0);
 }
 

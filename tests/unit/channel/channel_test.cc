@@ -65,6 +65,17 @@ TEST(Delivery, OfALaneNamesItsEntryAndCarriesNoDlqExtensions) {
   EXPECT_THAT(out, Not(HasSubstr("dlqreason")));
 }
 
+TEST(Delivery, OfAReplayHasNoEntryAndKeepsItsEventAsItIs) {
+  const std::string frame = frame_of(true);
+  Delivery delivery = delivery_of(frame);
+  delivery.lane_id = "r-8";
+  delivery.replay = true;
+  std::string out;
+  append_delivery_json(delivery, out);
+  EXPECT_THAT(out, HasSubstr(R"("lane":{"laneId":"r-8","kind":"replay","entry":null})"));
+  EXPECT_THAT(out, HasSubstr("dlqreason"));  // it was published so
+}
+
 TEST(Poll, IsABareArray) {
   EXPECT_EQ(poll_json({}), "[]");
   const std::string frame = frame_of();

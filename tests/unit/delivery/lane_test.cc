@@ -37,7 +37,7 @@ struct LaneTest : testing::Test, Rig {
                                        .group = kGroup,
                                        .partition = kPartition,
                                        .entries = std::move(sources),
-                                       .rate_per_second = rate},
+                                       .rate_milli = std::uint64_t{rate} * 1000},
                                       now);
     EXPECT_TRUE(report.has_value());
     run();

@@ -75,6 +75,26 @@ TEST(CatalogRecords, Invariant18AJobWithItsChosenOffsetsComesBack) {
   EXPECT_EQ(lane->audit_id, "a-4");
 }
 
+TEST(CatalogRecords, Invariant18AReplayIsAVersionOfItsOwnThatOlderBuildsRefuse) {
+  Lane replay = a_lane();
+  replay.kind = state::LaneKind::kReplay;
+  replay.gone = 2;
+  replay.filter_json = R"({"exact":{"type":"paid"}})";
+  const std::string record = encode(replay);
+  EXPECT_EQ(record[0], 2);
+  EXPECT_EQ(encode(a_lane())[0], 1);  // a redrive is what it always was
+  const auto lane = decode_lane(record);
+  ASSERT_TRUE(lane) << lane.error().detail;
+  EXPECT_EQ(lane->kind, state::LaneKind::kReplay);
+  EXPECT_EQ(lane->gone, 2U);
+  EXPECT_EQ(lane->filter_json, replay.filter_json);
+  EXPECT_EQ(lane->entries, replay.entries);
+  // Nothing else has a version 2.
+  const auto group = decode_group(record);
+  ASSERT_FALSE(group);
+  EXPECT_EQ(group.error().code, ErrorCode::kUnsupported);
+}
+
 TEST(CatalogRecords, AFlippedBitIsNeverGuessed) {
   for (const std::string& record : {encode(a_topic()), encode(a_group()), encode(a_lane()),
                                     encode(Numbers{.partition = 9, .progress = 4})}) {
