@@ -196,13 +196,15 @@ void Dispatcher::Impl::unhold(Progress& progress, std::uint32_t index) {
 }
 
 void Dispatcher::Impl::refresh_open(Client& client) {
+  const std::uint64_t wanted_bytes = client.held_bytes + std::max(client.short_bytes, 1U);
   const bool open = client.demand > 0 && client.held < client.window_events &&
-                    (client.held == 0 || client.held_bytes < client.window_bytes);
+                    (client.held == 0 || wanted_bytes <= client.window_bytes);
   std::vector<Client*>& all = client.group->open;
   if (open == (client.open_at != kNoSlot)) {
     return;
   }
   if (open) {
+    client.short_bytes = 0;
     client.open_at = static_cast<std::uint32_t>(all.size());
     all.push_back(&client);
     schedule(*client.group);
@@ -222,13 +224,33 @@ Client* Dispatcher::Impl::pick(Group& group, const Partition& partition, std::ui
     Client& client = *group.open[at];
     // One event larger than the whole window may still go to a client that holds nothing.
     const bool fits = client.held == 0 || client.held_bytes + size_bytes <= client.window_bytes;
-    if (fits && takes_partition(client, partition.spec.index) &&
-        (!suspect || client.suspects < options_.suspects_per_client)) {
+    if (fits && eligible(client, partition, suspect)) {
       group.turn = at + 1;
       return &client;
     }
   }
+  close_short(group, partition, size_bytes, suspect);
   return nullptr;
+}
+
+bool Dispatcher::Impl::eligible(const Client& client, const Partition& partition,
+                                bool suspect) const {
+  return takes_partition(client, partition.spec.index) &&
+         (!suspect || client.suspects < options_.suspects_per_client);
+}
+
+// Who could take the event but for its size is closed until there is room for it: else each
+// partition of the group would read and find none, at every ack again, and small events would keep
+// a large one waiting for ever.
+void Dispatcher::Impl::close_short(Group& group, const Partition& partition,
+                                   std::uint32_t size_bytes, bool suspect) {
+  for (std::size_t at = group.open.size(); at-- > 0;) {
+    Client& client = *group.open[at];
+    if (eligible(client, partition, suspect)) {
+      client.short_bytes = size_bytes;
+      refresh_open(client);
+    }
+  }
 }
 
 std::uint32_t Dispatcher::Impl::credit_events(const Group& group, std::uint32_t at_most) const {

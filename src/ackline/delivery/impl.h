@@ -65,6 +65,9 @@ class Dispatcher::Impl {
   void refresh_open(Client& client);
   [[nodiscard]] Client* pick(Group& group, const Partition& partition, std::uint32_t size_bytes,
                              bool suspect);
+  [[nodiscard]] bool eligible(const Client& client, const Partition& partition, bool suspect) const;
+  void close_short(Group& group, const Partition& partition, std::uint32_t size_bytes,
+                   bool suspect);
   [[nodiscard]] std::uint32_t credit_events(const Group& group, std::uint32_t at_most) const;
   [[nodiscard]] std::string_view holder_name(ClientNumber number) const;
 

@@ -47,6 +47,7 @@ struct Client {
   std::uint32_t demand = 0;
   std::uint32_t held = 0;
   std::uint64_t held_bytes = 0;
+  std::uint32_t short_bytes = 0;  // of the event that it had no room for: closed until there is
   std::uint32_t suspects = 0;
   bool connected = false;
   MonoMs gone_at;  // when its stream broke: what it got later, by a poll, is not lost with it
@@ -129,7 +130,8 @@ struct Progress {
 
   // Work.
   Place place = Place::kIdle;
-  bool in_parked = false;  // listed in Group::parked, perhaps from before
+  bool in_parked = false;    // listed in Group::parked, perhaps from before
+  bool went_hungry = false;  // parked without having offered anything: it looks first next time
   bool ahead_limited = false;
   bool reading = false;                   // a read is on its way
   std::optional<MonoMs> read_again_at;    // after one that failed

@@ -59,6 +59,7 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
       wake(progress);
     } else if (served == Served::kParked && progress.place == Place::kIdle) {
       progress.place = Place::kParked;
+      progress.went_hungry = used == 0;
       if (!progress.in_parked) {
         progress.in_parked = true;
         group.parked.push_back(&progress);
@@ -77,12 +78,19 @@ void Dispatcher::Impl::wake(Progress& progress) {
   schedule(*progress.group);
 }
 
-// Something changed for the clients of the group: those that found none may look again.
+// Something changed for the clients of the group: those that found none may look again. Who got
+// nothing goes before those that wait for their turn: a large event needs room that small ones of
+// other partitions would take.
 void Dispatcher::Impl::unpark(Group& group) {
   for (Progress* progress : group.parked) {
     progress->in_parked = false;
-    if (progress->place == Place::kParked) {
-      progress->place = Place::kRunning;
+    if (progress->place != Place::kParked) {
+      continue;
+    }
+    progress->place = Place::kRunning;
+    if (progress->went_hungry) {
+      group.run.push_front(progress);
+    } else {
       group.run.push_back(progress);
     }
   }

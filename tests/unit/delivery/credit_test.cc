@@ -1,0 +1,93 @@
+// Credit in bytes: who has none left is asked once, not by every partition at every ack.
+#include <gtest/gtest.h>
+
+#include "tests/unit/delivery/rig.h"
+
+namespace ackline::delivery {
+namespace {
+
+// Counts how often the log is read.
+class CountingRig : public Rig {
+ public:
+  ReadStatus read(ProgressKey key, Offset from, std::uint32_t max_events, std::uint32_t max_bytes,
+                  log::ReadBatch& out) override {
+    ++reads;
+    return Rig::read(key, from, max_events, max_bytes, out);
+  }
+  std::size_t reads = 0;
+};
+
+TEST(DispatcherCredit, AnAckDoesNotMakeEveryPartitionReadForAClientWithoutBytesLeft) {
+  constexpr std::uint32_t kPartitions = 200;
+  CountingRig rig;
+  for (std::uint32_t i = 1; i < kPartitions; ++i) rig.partitions[2 * i + 1] = 2 * i + 2;
+  rig.groups[Rig::kGroup].policy.ordering = Ordering::kKey;
+  rig.boot();
+  const ClientNumber client = rig.client("c1");
+  const std::size_t frame = Rig::frame_of({.key = "k", .data_bytes = 100}).size();
+  rig.d->set_window(client, 1000, 10 * frame);
+  for (const auto& [number, dlq] : rig.partitions) {
+    for (int i = 0; i < 5; ++i) {
+      rig.append({.key = "k" + std::to_string(i), .data_bytes = 100}, PartitionNumber(number));
+    }
+  }
+  rig.run();
+  std::vector<Offer> held = rig.take();
+  ASSERT_GE(held.size(), 9U);
+  rig.reads = 0;
+  std::size_t acks = 0;
+  for (; acks < 100; ++acks) {
+    ASSERT_FALSE(held.empty());
+    ASSERT_EQ(word(rig.ack(held.back())), "ok");
+    held.pop_back();
+    rig.run();
+    for (Offer& offer : rig.take()) held.push_back(std::move(offer));
+  }
+  EXPECT_LE(rig.reads, 4 * acks);
+}
+
+TEST(DispatcherCredit, SmallEventsDoNotKeepALargeOneWaitingForEver) {
+  Rig rig;
+  rig.partitions[3] = 4;
+  rig.boot();
+  const ClientNumber client = rig.client("c1");
+  rig.d->set_window(client, 1000, 4000);
+  for (int i = 0; i < 200; ++i) rig.append({.data_bytes = 100}, PartitionNumber(3));
+  rig.run();
+  rig.append({.id = "large", .data_bytes = 3000});
+  std::vector<Offer> held = rig.take();
+  bool came = false;
+  for (int acks = 0; acks < 100 && !came; ++acks) {
+    ASSERT_FALSE(held.empty());
+    ASSERT_EQ(word(rig.ack(held.front())), "ok");
+    held.erase(held.begin());
+    rig.run();
+    for (Offer& offer : rig.take()) {
+      came = came || offer.partition == Rig::kPartition;
+      held.push_back(std::move(offer));
+    }
+  }
+  EXPECT_TRUE(came);
+}
+
+TEST(DispatcherCredit, AClientThatHoldsNothingTakesAnEventLargerThanItsWindow) {
+  Rig rig;
+  rig.boot();
+  const ClientNumber client = rig.client("c1");
+  rig.d->set_window(client, 1000, 500);
+  rig.append({.data_bytes = 100});
+  rig.append({.data_bytes = 3000});
+  rig.append({.data_bytes = 100});
+  rig.run();
+  for (std::int64_t offset = 0; offset < 3; ++offset) {
+    const std::vector<Offer> offers = rig.take();
+    ASSERT_EQ(offers.size(), 1U) << offset;
+    EXPECT_EQ(offers[0].offset.value(), offset);
+    ASSERT_EQ(word(rig.ack(offers[0])), "ok");
+    rig.run();
+  }
+  EXPECT_EQ(rig.frontier(), 2);
+}
+
+}  // namespace
+}  // namespace ackline::delivery
