@@ -72,7 +72,7 @@ class Faults(Lane):
 
     def work(self):
         self.workers = workload.Workers(self.server, self.history)
-        publisher = workload.Publisher("a", "orders", self.history, self.server, self.child(), pad=2000, pause=0.01)
+        publisher = workload.Publisher("a", "orders", self.history, self.server, self.child(), pad=8000, pause=0.005)
         self.workers.run(self.calm(publisher))
         for client in self.clients:
             self.workers.run(workload.Consumer(client, self.history, self.server, self.child()))
@@ -92,10 +92,10 @@ class Faults(Lane):
     def row(self, shim, operation, path, error, times, back):
         self.history.answers = collections.Counter()
         shim.fail(operation, path, error, times=times or 1 << 30)
-        end = time.monotonic() + (1.2 if times is None else 4.0)
-        while time.monotonic() < end and not (times and shim.hits() >= times):
+        end = time.monotonic() + 25
+        while time.monotonic() < end and shim.hits() == 0:
             time.sleep(0.02)
-        time.sleep(0.3)
+        time.sleep(0.3 if times else 1.0)
         hits = shim.hits()
         answers = sorted(f"{what} {status} {word}".strip() for (what, status, word) in self.history.answers if status != 200)
         shim.clear()
@@ -108,7 +108,7 @@ class Faults(Lane):
             how = RESTART
             told = self.server.tail(400)
             check(any(word in told for word in ("takes no more until a restart", "takes nothing more until a restart",
-                                                "quarantin", "poison")),
+                                                "quarantin", "poison", "A sync of the log's files failed")),
                   f"{operation} {path} {error}: it does not go on and does not say why: {self.server.tail()}")
             self.server.kill()
             self.history.killed()
@@ -121,8 +121,11 @@ class Faults(Lane):
               f"{'; '.join(answers)}", flush=True)
 
     def whole(self):
-        """Ready, and changes of meta work: a topic made for it."""
+        """Ready, every partition is known, and changes of meta work: a topic made for it."""
         if self.server.admin.get("/readyz").status != 200:
+            return False
+        offsets = self.server.admin.get("/admin/topics/orders").json()["offsets"]
+        if any(one["state"] != "ok" for one in offsets.values()):
             return False
         before = self.history.answers["topic", 201, ""]
         return wait_for(lambda: self.history.answers["topic", 201, ""] > before, 5,

@@ -44,12 +44,21 @@ Result<void> Shard::carry_damaged(CheckpointJob& job, PartitionNumber number,
                                   const Partition& partition) {
   auto last = io::read_checkpoint(deps_.fs, options_.journal_path);
   if (!last) return fail(last);
+  // Files that could not be synced are no damage: the next start refills them from the journal,
+  // which is kept from the last good section on (decision 0010).
+  const bool poisoned = partition.log->damage()->code == ErrorCode::kPoisoned;
   CheckpointJob::Section section{number, job.applied, {}};
   ByteWriter out(section.body);
   if (*last) {
     for (const io::CheckpointSection& one : (*last)->sections) {
       if (one.partition != number) continue;
       section.applied = one.applied;
+      const bool good = !one.body.empty() && static_cast<std::uint8_t>(one.body[0]) == kSectionGood;
+      if (poisoned && good) {
+        section.body = one.body;
+        job.sections.push_back(std::move(section));
+        return {};
+      }
       if (!one.body.empty() && static_cast<std::uint8_t>(one.body[0]) == kSectionQuarantined) {
         section.body = one.body;
         job.sections.push_back(std::move(section));
@@ -62,6 +71,7 @@ Result<void> Shard::carry_damaged(CheckpointJob& job, PartitionNumber number,
       return {};
     }
   }
+  if (poisoned) return std::unexpected(*partition.log->damage());  // the journal has it all
   out.u8(kSectionQuarantined);
   out.blob(partition.log->damage()->detail);
   out.blob({});
