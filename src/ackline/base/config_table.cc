@@ -40,7 +40,6 @@ constexpr Words kRetentionGroups{"hold", "drop"};
 constexpr Words kTopologies{"LOCAL_STICKY_PULL", "PARTITION_OWNED_PULL"};
 constexpr Words kTopologiesAbsent{"PARTITION_OWNED_PULL"};
 constexpr Words kDeliveryStores{"journal", "rocksdb"};
-constexpr Words kDeliveryStoresAbsent{"rocksdb"};
 constexpr Words kMetaTypes{"local", "etcd", "nacos"};
 constexpr Words kMetaAbsent{"etcd", "nacos"};
 constexpr Words kOffsetStores{"memory", "file"};
@@ -167,8 +166,15 @@ constexpr ConfigKey kKeys[] = {
      .help = "How partitions are spread over instances.",
      .allowed = kTopologies, .absent = kTopologiesAbsent},
     {.name = "delivery.store", .type = kEnum, .default_value = "journal",
-     .help = "Where deliveries are kept.",
-     .allowed = kDeliveryStores, .absent = kDeliveryStoresAbsent},
+     .help = "Where deliveries are kept; a change is carried out at the next start.",
+     .allowed = kDeliveryStores},
+    {.name = "delivery.cache.entries", .type = kInt, .default_value = "10000",
+     .help = "With delivery.store rocksdb: changes of a shard held back before offers wait. "
+             "0: an offer leaves after its write, too.",
+     .max = 10'000'000},
+    {.name = "delivery.cache.flush", .type = kDuration, .default_value = "100ms",
+     .help = "With delivery.store rocksdb: how long a change waits that nobody waits for.",
+     .min = 1, .max = kMinute},
     {.name = "delivery.ackTimeout", .type = kDuration, .default_value = "30s",
      .help = "Length of a lease.", .min = 100, .max = kDay},
     {.name = "delivery.maxLease", .type = kDuration, .default_value = "10m",

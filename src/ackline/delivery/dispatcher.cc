@@ -37,6 +37,22 @@ void Dispatcher::snapshot(PartitionNumber partition, MonoMs now, std::string& ou
   impl_->enter(now);
   impl_->snapshot(partition, out);
 }
+void Dispatcher::capture(const TouchedRows& touched, MonoMs now,
+                         std::vector<state::DeliveryChange>& out) const {
+  impl_->enter(now);
+  for (const auto& [key, rows] : touched.all()) {
+    impl_->capture(key, rows, out);
+  }
+}
+void Dispatcher::capture_all(MonoMs now, std::vector<state::DeliveryChange>& out) const {
+  impl_->enter(now);
+  for (const auto& [key, progress] : impl_->progress_) {
+    impl_->capture_progress(*progress, impl_->all_of(*progress), out);
+  }
+}
+bool Dispatcher::has_progress(ProgressKey key) const {
+  return impl_->find(key) != nullptr;
+}
 Result<void> Dispatcher::apply(state::RecordType type, PartitionNumber partition, ByteView body) {
   return impl_->apply(type, partition, body);
 }

@@ -26,6 +26,8 @@
 #include "ackline/delivery/policy.h"
 #include "ackline/delivery/port.h"
 #include "ackline/delivery/report.h"
+#include "ackline/delivery/touched.h"
+#include "ackline/state/delivery_change.h"
 
 namespace ackline::delivery {
 
@@ -126,6 +128,13 @@ class Dispatcher {
   // not know, are left out by the caller. Groups and partitions are added before.
   [[nodiscard]] Result<void> apply(state::RecordType type, PartitionNumber partition,
                                    ByteView body);
+  // For a store of rows: what became of what a batch of records touched. A group that was opened
+  // anew comes with its lanes. `section_of_rows` (stored.h) is the way back.
+  void capture(const TouchedRows& touched, MonoMs now,
+               std::vector<state::DeliveryChange>& out) const;
+  // All of it.
+  void capture_all(MonoMs now, std::vector<state::DeliveryChange>& out) const;
+  [[nodiscard]] bool has_progress(ProgressKey key) const;
   // Recovery is over. Leases and waits go on with the time that they had left; the first offers may
   // leave. `clean`: the last stop was a drain, so no offer has lived through an unclean start.
   void resume(MonoMs now, WallMs wall, bool clean);

@@ -1,6 +1,6 @@
 // The inside of the dispatcher, shared by its sources: setup.cc, clients.cc, offers.cc, leases.cc,
 // reads.cc, settles.cc, attempts.cc, dead_letters.cc, timers.cc, recovery.cc, snapshot.cc,
-// reopen.cc, reorder.cc, lanes.cc, reports.cc, stuck.cc.
+// stored.cc, reopen.cc, reorder.cc, lanes.cc, lane_choice.cc, reports.cc, stuck.cc.
 //
 // Time in here is the data directory's own: it advances with the process's monotonic clock, stands
 // still while the process is down or the server itself is stalled (`skew_` is the difference), and
@@ -22,6 +22,9 @@
 #include "ackline/base/offset_range.h"
 #include "ackline/delivery/dispatcher.h"
 #include "ackline/delivery/model.h"
+#include "ackline/delivery/section_rows.h"
+#include "ackline/delivery/touched.h"
+#include "ackline/state/delivery_change.h"
 
 namespace ackline::delivery {
 
@@ -184,6 +187,17 @@ class Dispatcher::Impl {
   void restore_dead(Progress& progress, ByteReader& in);
   static void restore_lane(LaneState& lane, ByteReader& in);
   void snapshot_progress(const Progress& progress, std::string& out) const;
+  [[nodiscard]] static bool is_kept(const Slot& slot);
+  [[nodiscard]] section::SlotRow slot_row(const Progress& progress, std::uint32_t index) const;
+
+  // --- stored.cc
+  void capture(ProgressKey key, const Touched& touched,
+               std::vector<state::DeliveryChange>& out) const;
+  void capture_progress(const Progress& progress, const Touched& touched,
+                        std::vector<state::DeliveryChange>& out) const;
+  void capture_slot(const Progress& progress, std::uint32_t index,
+                    state::DeliveryChange& out) const;
+  [[nodiscard]] Touched all_of(const Progress& progress) const;
 
   // --- reopen.cc
   void on_log_start(PartitionNumber partition, Offset log_start);

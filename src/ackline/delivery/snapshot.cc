@@ -7,17 +7,18 @@
 #include "ackline/base/bytes.h"
 #include "ackline/base/plants.h"
 #include "ackline/delivery/impl.h"
+#include "ackline/delivery/section_rows.h"
 
 namespace ackline::delivery {
 
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
-constexpr std::uint8_t kGroupKind = 0;
-constexpr std::uint8_t kLaneKind = 1;
-constexpr std::uint8_t kLeasedFlag = 1;
-constexpr std::uint8_t kErrorFlag = 2;
-constexpr std::uint8_t kReopenedFlag = 1;
+using section::kErrorFlag;
+using section::kGroupKind;
+using section::kLaneKind;
+using section::kLeasedFlag;
+using section::kReopenedFlag;
+using section::kVersion;
 
 std::unexpected<Error> corrupt() {
   return fail(ErrorCode::kCorrupt, "a delivery section cannot be read",
@@ -60,11 +61,7 @@ void Dispatcher::Impl::snapshot(PartitionNumber number, std::string& out) const 
 void Dispatcher::Impl::snapshot_progress(const Progress& progress, std::string& out) const {
   ByteWriter to(out);
   to.varint(progress.generation.value());
-  to.svarint(progress.start.value());
-  to.varint(progress.gone);
-  to.u8(progress.clamped ? 1 : 0);
-  to.svarint(progress.known_end.value());
-  to.svarint(progress.offered_below.value());
+  section::put_head(to, progress);
   std::string frontier;
   if (plant(Plant::kHoleLostInSnapshot)) {
     frontier::Frontier(progress.frontier.cursor(), options_.ahead_max).serialise(frontier);
@@ -74,58 +71,52 @@ void Dispatcher::Impl::snapshot_progress(const Progress& progress, std::string& 
   to.blob(frontier);
 
   std::uint64_t kept = 0;
-  const auto is_kept = [](const Slot& slot) { return slot.reoffer != 0; };
   progress.slots.for_each(
       [&](std::uint32_t /*index*/, const Slot& slot) { kept += is_kept(slot) ? 1U : 0U; });
   to.varint(kept);
   progress.slots.for_each([&](std::uint32_t index, const Slot& slot) {
-    if (!is_kept(slot)) {
-      return;  // an expired event on its way to the dead letters: found expired again
-    }
-    const auto error = progress.errors.find(index);
-    const bool has_error = error != progress.errors.end();
-    to.varint(index);
-    to.varint(static_cast<std::uint64_t>(slot.offset.value()));
-    to.varint(slot.epoch.value());
-    to.varint(slot.offer);
-    to.u8(static_cast<std::uint8_t>((slot.state() == SlotState::kLeased ? kLeasedFlag : 0U) |
-                                    (has_error ? kErrorFlag : 0U)));
-    to.svarint(progress.slots.due(slot).value() - clock_.value());
-    to.svarint(progress.slots.since(slot).value() - clock_.value());
-    to.varint(slot.client.value());
-    to.varint(slot.size_bytes);
-    to.u64(slot.key == 0 ? 0 : progress.keys.hash(slot.key));
-    to.varint(slot.attempt);
-    to.u8(slot.restarts);
-    to.u8(slot.losses);
-    if (has_error) {
-      to.blob(error->second);
+    if (is_kept(slot)) {
+      section::put(to, slot_row(progress, index));
     }
   });
 
   to.varint(progress.dead.all().size());
-  for (const auto& [key, entry] : progress.dead.all()) {
-    to.varint(static_cast<std::uint64_t>(key.source.value()));
-    to.varint(key.generation.value());
-    to.svarint(entry.dlq.value());
-    to.varint(entry.redrives);
-    to.u8(static_cast<std::uint8_t>(entry.state));
-    to.u8(entry.reopened ? kReopenedFlag : 0);
-    const auto error = progress.dead.errors().find(key);
-    to.blob(error == progress.dead.errors().end() ? std::string_view{} : error->second);
+  for (const auto& item : progress.dead.all()) {
+    section::put(to, progress.dead, item);
   }
 
   if (progress.is_lane()) {
     const LaneState& lane = *progress.lane;
-    to.varint(lane.offered);
-    to.varint((lane.rate_milli + 999) / 1000);  // the exact one is told again at the start
+    section::put_head(to, lane);
     to.varint(lane.items.size());
     for (const LaneItem& item : lane.items) {
-      to.varint(static_cast<std::uint64_t>(item.source.value()));
-      to.svarint(item.dlq.value());
-      to.u8(static_cast<std::uint8_t>(item.state));
+      section::put(to, item);
     }
   }
+}
+
+// Not an expired event on its way to the dead letters: it is found expired again.
+bool Dispatcher::Impl::is_kept(const Slot& slot) {
+  return slot.reoffer != 0;
+}
+
+section::SlotRow Dispatcher::Impl::slot_row(const Progress& progress, std::uint32_t index) const {
+  const Slot& slot = progress.slots[index];
+  const auto error = progress.errors.find(index);
+  return {.index = index,
+          .offset = slot.offset,
+          .epoch = slot.epoch,
+          .offer = slot.offer,
+          .leased = slot.state() == SlotState::kLeased,
+          .due_in_ms = progress.slots.due(slot).value() - clock_.value(),
+          .since_in_ms = progress.slots.since(slot).value() - clock_.value(),
+          .client = slot.client,
+          .size_bytes = slot.size_bytes,
+          .key_hash = slot.key == 0 ? 0 : progress.keys.hash(slot.key),
+          .attempt = slot.attempt,
+          .restarts = slot.restarts,
+          .losses = slot.losses,
+          .error = error == progress.errors.end() ? std::string_view{} : error->second};
 }
 
 std::optional<Dispatcher::Origin> Dispatcher::origin_of(ByteView section) {

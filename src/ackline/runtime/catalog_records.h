@@ -20,6 +20,8 @@ inline constexpr std::string_view kLanesPrefix = "/em/lanes/";
 inline constexpr std::string_view kNumbersKey = "/em/numbers";
 inline constexpr std::string_view kShardsKey = "/em/local/shards";
 inline constexpr std::string_view kCleanKey = "/em/local/clean";
+// "rocksdb": deliveries are rows of the delivery store. Not there: they are in the journals.
+inline constexpr std::string_view kDeliveriesKey = "/em/local/deliveries";
 
 [[nodiscard]] std::string topic_key(std::string_view topic);
 [[nodiscard]] std::string group_key(std::string_view topic, std::string_view group);

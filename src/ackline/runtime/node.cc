@@ -95,6 +95,7 @@ Node::~Node() = default;
 
 void Node::make_units() {
   const auto count = static_cast<std::uint32_t>(deps_.executors.size());
+  options_.shard.delivery_rows_before = rows_before_;
   Random random(options_.random_seed);
   for (std::uint32_t i = 0; i < count; ++i) {
     auto unit = std::make_unique<ShardUnit>(*deps_.executors[i]);
@@ -109,7 +110,7 @@ void Node::make_units() {
     shard.random_seed = random.next();
     unit->shard = std::make_unique<Shard>(
         std::move(shard), ShardDependencies{unit->executor, deps_.storage, deps_.fs, deps_.offsets,
-                                            deps_.metrics, *unit->router});
+                                            deps_.metrics, *unit->router, deps_.deliveries});
     Sessions::Options sessions;
     sessions.home = ShardIndex(i);
     sessions.shards = count;

@@ -67,6 +67,8 @@ struct NodeDependencies {
   state::OffsetStore& offsets;
   MetricRegistry& metrics;
   const delivery::DeliveryIdCodec& ids;
+  // Of the delivery store of rows; there when the options ask for it or when it was used before.
+  io::KeyValue* deliveries = nullptr;
 };
 
 // What one shard's thread has.
@@ -137,10 +139,13 @@ class Node {
   Node(NodeOptions options, NodeDependencies dependencies);
   void make_units();
   [[nodiscard]] Result<void> recover();
+  [[nodiscard]] Result<void> look_for_rows();
+  [[nodiscard]] Result<Lsn> rows_contain(std::uint32_t old_count, std::uint32_t index);
+  [[nodiscard]] Result<void> start_rows();
   [[nodiscard]] Result<void> recover_from(std::uint32_t old_count);
   struct OldShard;
-  [[nodiscard]] Result<void> replay_journal(OldShard& old, std::uint32_t index, bool changed,
-                                            std::uint64_t& skipped);
+  [[nodiscard]] Result<void> replay_journal(OldShard& old, std::uint32_t index,
+                                            std::uint32_t old_count, std::uint64_t& skipped);
   [[nodiscard]] Result<void> move_layout(const std::vector<OldShard>& old);
   [[nodiscard]] std::string shard_path(std::uint32_t count, std::uint32_t index) const;
   void broadcast(std::shared_ptr<const Delta> delta, Task adopted);
@@ -160,6 +165,7 @@ class Node {
   std::atomic<bool> draining_{false};
   std::atomic<bool> started_{false};
   bool was_clean_ = false;
+  bool rows_before_ = false;  // where the deliveries were when the data directory was used last
   bool stopping_ = false;
   Executor::TimerId reaper_ = 0;
 };

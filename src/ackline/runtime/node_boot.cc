@@ -12,6 +12,8 @@
 namespace ackline::runtime {
 namespace {
 
+constexpr std::string_view kRows = "rocksdb";
+
 Result<std::optional<std::string>> get_text(meta::MetaStore& meta, std::string_view key) {
   auto entry = meta.get(key);
   if (!entry) return fail(entry);
@@ -55,6 +57,7 @@ struct Node::OldShard {
 
 Result<std::unique_ptr<Node>> Node::boot(NodeOptions options, NodeDependencies dependencies) {
   std::unique_ptr<Node> node(new Node(std::move(options), std::move(dependencies)));
+  if (auto done = node->look_for_rows(); !done) return fail(done);
   node->make_units();
   Node* at = node.get();
   node->control_ = std::make_unique<Control>(
@@ -72,6 +75,58 @@ Result<std::unique_ptr<Node>> Node::boot(NodeOptions options, NodeDependencies d
   node->next_progress_ = node->control_->numbers().progress;
   if (auto done = node->recover(); !done) return fail(done);
   return node;
+}
+
+// Where deliveries were kept when the data directory was used last.
+Result<void> Node::look_for_rows() {
+  auto where = get_text(deps_.meta, kDeliveriesKey);
+  if (!where) return fail(where);
+  rows_before_ = where->has_value();
+  if (rows_before_ && **where != kRows) {
+    return fail(
+        ErrorCode::kUnsupported,
+        fmt::format("deliveries are in a store '{}' that this build does not know", **where),
+        "Use the newer version of Ackline that wrote it.", "delivery.store");
+  }
+  if ((rows_before_ || options_.shard.delivery_rows) && deps_.deliveries == nullptr) {
+    return fail(ErrorCode::kCorrupt,
+                "deliveries were kept in the delivery store, and it is not there any more",
+                "Restore the data directory from a backup.", "delivery.store");
+  }
+  return {};
+}
+
+// The journal of an old shard is in the rows through here.
+Result<Lsn> Node::rows_contain(std::uint32_t old_count, std::uint32_t index) {
+  auto row = state::read_delivery_shard(*deps_.deliveries, old_count, ShardIndex(index));
+  if (!row) return fail(row);
+  if (*row) return (*row)->journal;
+  return fail(ErrorCode::kCorrupt,
+              fmt::format("the delivery store knows nothing of shard {} of {}", index, old_count),
+              "It is not the one that this data directory was used with: restore both from one "
+              "backup.",
+              "delivery.store");
+}
+
+// From here on deliveries are where the configuration wants them.
+Result<void> Node::start_rows() {
+  const bool rows = options_.shard.delivery_rows;
+  if (rows && !rows_before_) {
+    if (auto done = state::clear_deliveries(*deps_.deliveries); !done) return done;
+  }
+  for (auto& unit : units_) {
+    if (auto done = unit->shard->start_rows(was_clean_); !done) return done;
+  }
+  if (rows == rows_before_) return {};
+  if (!rows) {
+    if (auto done = deps_.meta.remove(kDeliveriesKey); !done) return fail(done);
+  } else {
+    if (auto done = deps_.meta.put(kDeliveriesKey, kRows); !done) return fail(done);
+    for (auto& unit : units_) unit->shard->rows_are_kept();
+  }
+  log_info("deliveries are kept in another place from now on",
+           {{"store", rows ? kRows : "journal"}});
+  return {};
 }
 
 Result<void> Node::recover() {
@@ -116,6 +171,14 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
     if (old[i].checkpoint) checkpoints.push_back(&*old[i].checkpoint);
   }
   io::failpoint(io::Failpoint::kBootCheckpointsRead);
+  if (rows_before_) {
+    const Catalog& catalog = control_->catalog();
+    auto done = state::forget_unknown_deliveries(
+        *deps_.deliveries, [&catalog](ProgressNumber progress, PartitionNumber partition) {
+          return catalog.place(partition) && (catalog.group(progress) || catalog.lane(progress));
+        });
+    if (!done) return done;
+  }
   for (auto& unit : units_) {
     if (auto done = unit->shard->open_partitions(control_->catalog(), checkpoints, old_count);
         !done) {
@@ -124,7 +187,7 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
   }
   std::uint64_t skipped = 0;
   for (std::uint32_t i = 0; i < old_count; ++i) {
-    if (auto done = replay_journal(old[i], i, changed, skipped); !done) return done;
+    if (auto done = replay_journal(old[i], i, old_count, skipped); !done) return done;
   }
   io::failpoint(io::Failpoint::kBootReplayed);
   std::uint64_t records = 0;
@@ -137,14 +200,20 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
     if (auto done = units_[i]->shard->start_journal(old[i].recovered); !done) return done;
     io::failpoint(io::Failpoint::kBootJournalStarted);
   }
-  return {};
+  return start_rows();
 }
 
 // Records of one journal go to the shards that own their partitions now.
-Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, bool changed,
+Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, std::uint32_t old_count,
                                   std::uint64_t& skipped) {
+  const bool changed = old_count != shard_count();
   const std::uint32_t known = control_->numbers().partition;
   const JournalOrigin origin = origin_of(old.checkpoint);
+  if (rows_before_) {
+    auto contained = rows_contain(old_count, index);
+    if (!contained) return fail(contained);
+    for (auto& unit : units_) unit->shard->begin_rows(*contained);
+  }
   for (auto& unit : units_) {
     if (changed || unit.get() == units_[index].get()) {
       unit->shard->dispatcher().begin_journal(index, origin.time);
@@ -202,6 +271,7 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
     if (auto done = deps_.fs.make_directories(path); !done) return done;
     if (auto done = units_[i]->shard->finish_replay(); !done) return done;
     if (auto done = units_[i]->shard->checkpoint_now(); !done) return done;
+    if (auto done = units_[i]->shard->save_rows(); !done) return done;
     io::failpoint(io::Failpoint::kLayoutCheckpointed);
   }
   if (auto done = deps_.meta.put(kShardsKey, std::to_string(shard_count())); !done) {
@@ -210,6 +280,7 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
     if (auto done = units_[i]->shard->start_journal(io::JournalRecovery{}); !done) return done;
   }
+  if (auto done = start_rows(); !done) return done;
   io::failpoint(io::Failpoint::kLayoutRecorded);
   for (const OldShard& one : old) {
     if (auto done = io::remove_journal(deps_.fs, one.path); !done) return done;

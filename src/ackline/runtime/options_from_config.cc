@@ -48,6 +48,9 @@ NodeOptions node_options(const Config& config) {
   shard.stuck_after_ms = config.duration_ms("delivery.stuckAfter");
   shard.sync_commit = config.string("storage.local.sync") == "commit";
   shard.sync_interval_ms = config.duration_ms("storage.local.syncInterval");
+  shard.delivery_rows = config.string("delivery.store") == "rocksdb";
+  shard.delivery_cache_entries = as<std::size_t>(config.integer("delivery.cache.entries"));
+  shard.delivery_flush_ms = config.duration_ms("delivery.cache.flush");
   shard.ack_sync = config.string("delivery.ackSync") == "commit";
   shard.checkpoint_interval_ms = config.duration_ms("storage.local.checkpointInterval");
   shard.checkpoint_bytes = as<std::uint64_t>(config.size_bytes("storage.local.checkpointBytes"));

@@ -148,6 +148,8 @@ Result<void> Runtime::Impl::boot_node() {
   stores.meta_path = data_->meta_path();
   stores.offset_path =
       config.string("offset.path").empty() ? data_->offsets_path() : config.string("offset.path");
+  stores.delivery_type = config.string("delivery.store");
+  stores.delivery_path = data_->deliveries_path();
   auto opened = state::open_stores(*fs_, clock, stores);
   if (!opened) return fail(opened);
   stores_ = std::move(*opened);
@@ -158,9 +160,10 @@ Result<void> Runtime::Impl::boot_node() {
     executors.push_back(loops_.back().get());
   }
   storage_ = std::make_unique<io::net::StorageThreads>(kStorageThreads);
-  auto node = Node::boot(std::move(options), NodeDependencies{executors, *storage_, *fs_,
-                                                              *stores_.meta, *stores_.subscriptions,
-                                                              *stores_.offsets, metrics, *ids_});
+  auto node =
+      Node::boot(std::move(options),
+                 NodeDependencies{executors, *storage_, *fs_, *stores_.meta, *stores_.subscriptions,
+                                  *stores_.offsets, metrics, *ids_, stores_.delivery_kv.get()});
   if (!node) return fail(node);
   node_ = std::move(*node);
   // The threads first: a loop without its thread takes every caller for its own.

@@ -18,9 +18,7 @@ constexpr std::uint32_t kPumpBudget = 2048;  // events offered in one turn
 constexpr std::int64_t kExportMs = 1000;     // how far the OffsetStore may be behind
 constexpr std::int64_t kRetryMs = 100;       // a batch that could not be written
 constexpr std::int64_t kSyncStallMs = 250;
-// While something is leased or waits the thread looks up this often: a pause is seen by looking up
-// late, and one that no look falls into is not seen.
-constexpr std::int64_t kLookMs = 200;
+// A look that comes later than this means that we stood still.
 constexpr std::int64_t kLateMs = 50;
 constexpr std::int64_t kLongStallMs = 1000;  // worth a line in the log
 
@@ -55,8 +53,13 @@ bool Shard::owns(PartitionNumber partition) const {
 
 void Shard::journal(state::RecordType type, PartitionNumber partition, ByteView body) {
   const bool mark = type == state::RecordType::kAlive;
-  only_marks_ = mark && (only_marks_ || journal_->open_is_empty());
+  only_marks_ = mark && !rows_ && (only_marks_ || journal_->open_is_empty());
   unexported_ = unexported_ || !mark;
+  if (rows_) {
+    rows_->record(type, partition, body);
+    if (!burying_) return;
+    buried_ = true;
+  }
   journal_->append(static_cast<std::uint8_t>(type), partition, body);
 }
 
@@ -106,7 +109,7 @@ void Shard::turn() {
   if (!write_error_) {
     const auto due = still_ ? std::nullopt : dispatcher_->next_due();
     if (due && *due <= at) dispatcher_->tick(at);
-    more = dispatcher_->pump(at, wall(), kPumpBudget);
+    if (!rows_ || !rows_->full()) more = dispatcher_->pump(at, wall(), kPumpBudget);
     write_dead_letters();
   }
   if (commit_deliveries()) {
@@ -130,8 +133,8 @@ void Shard::note_stall() {
       log_warn("the server stood still; leases and waits are extended",
                {{"shard", options_.index}, {"gapMs", late_ms}});
     }
-    dispatcher_->stand_still(*expected_at_);
-    dispatcher_->go_on(at);
+    stand_still(*expected_at_);
+    go_on(at);
   }
   expected_at_.reset();
 }
@@ -143,13 +146,12 @@ void Shard::stand_still_or_go_on() {
   if (still == still_) return;
   still_ = still;
   if (!still) {
-    dispatcher_->go_on(now());
+    go_on(now());
     schedule_turn();
     return;
   }
   const MonoMs waited_since = stalled ? synced_offers_.front().at : now();
-  dispatcher_->stand_still(write_error_ ? std::min(write_error_since_, waited_since)
-                                        : waited_since);
+  stand_still(write_error_ ? std::min(write_error_since_, waited_since) : waited_since);
 }
 
 // A sync that takes this long stops the clock of leases: an offer that waits for it would end
@@ -160,28 +162,20 @@ bool Shard::sync_stalled() const {
 }
 
 bool Shard::commit_deliveries() {
-  if (const Error* poison = journal_->poison()) {
-    fail_waiting(*poison);
+  if (const Error* why = poison()) {
+    fail_waiting(*why);
     return false;
   }
   if (!journal_->open_is_empty()) io::failpoint(io::Failpoint::kDeliveriesBefore);
   const auto lsn = only_marks_ ? journal_->commit_unowed() : journal_->commit();
   if (!lsn) {
-    if (!write_error_) {
-      write_error_since_ = now();
-      dispatcher_->set_paused(true);
-      log_error("the journal could not be written; it is tried again",
-                {{"shard", options_.index}, {"error", lsn.error().detail}});
-    }
-    write_error_ = lsn.error();
-    stand_still_or_go_on();
-    due_.retry = now().plus(kRetryMs);
-    fail_waiting(lsn.error());
+    hold_writes(lsn.error());
     return false;
   }
   io::failpoint(io::Failpoint::kDeliveriesWritten);
+  if (rows_ && !commit_rows(*lsn)) return false;
   if (write_error_) {
-    log_info("the journal is written again", {{"shard", options_.index}});
+    log_info("deliveries and publishes are written again", {{"shard", options_.index}});
     write_error_.reset();
     stand_still_or_go_on();
     due_.retry.reset();
@@ -191,13 +185,30 @@ bool Shard::commit_deliveries() {
   return true;
 }
 
-// Who waits for a write that failed is told; what was done in memory stays in the open batch and is
-// written later.
+// Nothing new is offered until it can be written; then it is tried again.
+void Shard::hold_writes(const Error& why) {
+  if (!write_error_) {
+    write_error_since_ = now();
+    dispatcher_->set_paused(true);
+    log_error(rows_failed_ ? "the delivery store could not be written; it is tried again"
+                           : "the journal could not be written; it is tried again",
+              {{"shard", options_.index}, {"error", why.detail}});
+  }
+  write_error_ = why;
+  stand_still_or_go_on();
+  due_.retry = now().plus(kRetryMs);
+  fail_waiting(why);
+}
+
+// Who waits for a write that failed is told; what was done in memory stays in the open batch and
+// is written later.
 void Shard::fail_waiting(const Error& why) {
   std::vector<Release> releases = std::move(written_);
   written_.clear();
-  for (auto& release : turn_after_sync_) releases.push_back(std::move(release));
-  turn_after_sync_.clear();
+  for (auto* more : {&turn_after_sync_, &turn_published_, &turn_after_write_}) {
+    for (auto& release : *more) releases.push_back(std::move(release));
+    more->clear();
+  }
   for (auto& release : releases) release(&why);
   std::vector<QueuedPublish> publishes = std::move(publishes_);
   publishes_.clear();
@@ -219,8 +230,8 @@ void Shard::commit_publishes() {
   const auto lsn = journal_->commit();
   if (!lsn) {
     // Taken back whole: nobody saw these offsets, they are given again. A batch that reached the
-    // disk whole although its write failed would come back at a restart: it is overruled first, or
-    // its publishers are told that nothing is known. (Where there is no room it is cut short.)
+    // disk whole although its write failed would come back at a restart: it is overruled first,
+    // or its publishers are told that nothing is known. (Where there is no room it is cut short.)
     const bool gone = journal_->discard_open() || lsn.error().code == ErrorCode::kFull;
     const Error why =
         gone ? lsn.error()
@@ -250,7 +261,7 @@ void Shard::commit_publishes() {
       }
     };
     if (options_.sync_commit) {
-      turn_after_sync_.push_back(std::move(release));
+      turn_published_.push_back(std::move(release));
     } else {
       written_.push_back(std::move(release));
     }
@@ -281,11 +292,16 @@ void Shard::release_written() {
     turn_appended_.clear();
     if (options_.sync_commit) journal_->want_sync();
   }
-  if (!turn_sync_offers_.empty() || !turn_after_sync_.empty()) journal_->want_sync();
-  for (auto& offer : turn_sync_offers_) synced_offers_.push_back({lsn, now(), std::move(offer)});
+  const Mark mark = here();
+  if (!turn_sync_offers_.empty() || !turn_after_sync_.empty()) want_synced();
+  if (!turn_published_.empty()) journal_->want_sync();
+  for (auto& offer : turn_sync_offers_) synced_offers_.push_back({mark, now(), std::move(offer)});
   turn_sync_offers_.clear();
-  for (auto& release : turn_after_sync_) after_sync_.push_back({lsn, std::move(release)});
+  for (auto& release : turn_after_sync_) after_sync_.push_back({mark, std::move(release)});
   turn_after_sync_.clear();
+  for (auto& release : turn_published_) published_after_sync_.push_back({mark, std::move(release)});
+  turn_published_.clear();
+  if (rows_) queue_for_rows();
   if (!written_offers_.empty()) {
     std::vector<delivery::Offer> offers = std::move(written_offers_);
     written_offers_.clear();
@@ -322,22 +338,14 @@ void Shard::on_synced(Lsn synced) {
     unsynced_.pop_front();
   }
   io::failpoint(io::Failpoint::kSyncedReadable);
-  std::vector<delivery::Offer> offers;
-  stand_still_or_go_on();  // a stall that nobody has seen yet
-  while (!synced_offers_.empty() && synced_offers_.front().lsn <= synced) {
-    offers.push_back(std::move(synced_offers_.front().offer));
-    synced_offers_.pop_front();
-  }
-  stand_still_or_go_on();
-  // What they waited is off their leases, unless the clock stood still for it.
-  for (auto& offer : offers) offer.lease_ms = dispatcher_->lease_left(offer.id, now());
-  if (!offers.empty()) deps_.router.offers(std::move(offers));
-  while (!after_sync_.empty() && after_sync_.front().lsn <= synced) {
-    Release release = std::move(after_sync_.front().release);
-    after_sync_.pop_front();
+  while (!published_after_sync_.empty() && published_after_sync_.front().mark.lsn <= synced) {
+    Release release = std::move(published_after_sync_.front().release);
+    published_after_sync_.pop_front();
     release(nullptr);
     io::failpoint(io::Failpoint::kSyncedReleased);
   }
+  if (rows_) rows_->proceed(synced);
+  release_reached();
   if (checkpoint_ != nullptr) publish_checkpoint();
   if (readable) schedule_turn();
 }
@@ -345,11 +353,17 @@ void Shard::on_synced(Lsn synced) {
 void Shard::on_poisoned(const Error& why) {
   log_error("a sync of the journal failed; this shard takes nothing more until a restart",
             {{"shard", options_.index}, {"error", why.detail}});
+  give_up(why);
+}
+
+void Shard::give_up(const Error& why) {
   dispatcher_->set_paused(true);
-  while (!after_sync_.empty()) {
-    Release release = std::move(after_sync_.front().release);
-    after_sync_.pop_front();
-    release(&why);
+  for (auto* waiting : {&after_write_, &published_after_sync_, &after_sync_}) {
+    while (!waiting->empty()) {
+      Release release = std::move(waiting->front().release);
+      waiting->pop_front();
+      release(&why);
+    }
   }
   fail_waiting(why);
 }
@@ -357,77 +371,6 @@ void Shard::on_poisoned(const Error& why) {
 void Shard::after_sync(std::move_only_function<void(const Error*)> done) {
   turn_after_sync_.push_back(std::move(done));
   schedule_turn();
-}
-
-// --- timers
-
-// One timer for all deadlines. An idle shard has none armed and uses no CPU.
-void Shard::arm() {
-  std::optional<MonoMs> next;
-  const auto consider = [&next](const std::optional<MonoMs>& deadline) {
-    if (deadline && (!next || *deadline < *next)) next = deadline;
-  };
-  const auto due = still_ ? std::nullopt : dispatcher_->next_due();
-  consider(due);
-  if (due) consider(now().plus(kLookMs));
-  consider(due_.exports);
-  consider(due_.checkpoint);
-  consider(due_.retention);
-  consider(due_.retry);
-  // One that fires too early looks and is armed again: cheaper than moving it in every turn.
-  if (timer_ == 0 || !next || *next < *timer_at_) {
-    if (timer_ != 0) deps_.executor.cancel(timer_);
-    timer_ = 0;
-    timer_at_ = next;
-    if (next) timer_ = deps_.executor.schedule(*next, [this] { fire(); });
-  }
-  // What is overdue already was counted: one stall, one gap.
-  expected_at_ = due ? std::optional(std::max(*timer_at_, now())) : std::nullopt;
-}
-
-void Shard::fire() {
-  timer_ = 0;
-  timer_at_.reset();
-  const MonoMs at = now();
-  if (due_.exports && *due_.exports <= at) {
-    due_.exports.reset();
-    look_for_stuck();
-    export_offsets();
-  }
-  if (due_.checkpoint && *due_.checkpoint <= at) {
-    due_.checkpoint.reset();
-    checkpoint_wanted_ = true;
-  }
-  if (due_.retention && *due_.retention <= at) {
-    due_.retention.reset();
-    run_retention();
-  }
-  // The turn looks at the dispatcher's timers and tries an open batch again, after the input that
-  // is queued already.
-  schedule_turn();
-}
-
-Shard::Health Shard::health_view() const {
-  const std::scoped_lock lock(health_mutex_);
-  return health_view_;
-}
-
-Shard::Health Shard::health() const {
-  Health health;
-  if (journal_ && journal_->poison() != nullptr) {
-    health.poisoned = true;
-    health.detail = journal_->poison()->detail;
-  }
-  if (write_error_) {
-    health.full = true;
-    health.detail = write_error_->detail;
-  }
-  if (full_) {
-    health.full = true;
-    health.detail = "free disk space is below disk.reserve";
-  }
-  health.quarantined = quarantined_;
-  return health;
 }
 
 }  // namespace ackline::runtime

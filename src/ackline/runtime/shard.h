@@ -27,63 +27,19 @@
 #include <vector>
 
 #include "ackline/api/admin.h"
-#include "ackline/base/executor.h"
-#include "ackline/base/metrics.h"
 #include "ackline/base/random.h"
 #include "ackline/base/result.h"
 #include "ackline/delivery/dispatcher.h"
 #include "ackline/io/checkpoint/checkpoint.h"
-#include "ackline/io/fs/file_system.h"
 #include "ackline/io/journal/journal.h"
 #include "ackline/log/local/partition.h"
 #include "ackline/runtime/catalog.h"
 #include "ackline/runtime/repeated.h"
+#include "ackline/runtime/shard_options.h"
+#include "ackline/runtime/stored_deliveries.h"
 #include "ackline/runtime/timed_storage.h"
-#include "ackline/state/offset_store.h"
 
 namespace ackline::runtime {
-
-struct ShardOptions {
-  ShardIndex index;
-  std::uint32_t shards = 1;
-  Epoch epoch;
-  const delivery::DeliveryIdCodec* ids = nullptr;  // outlives the shard
-  std::string log_path;                            // directory of all partitions
-  std::string journal_path;                        // this shard's own: journal files, checkpoints
-  delivery::Dispatcher::Options dispatcher;
-  log::PartitionOptions partition;
-  bool sync_commit = true;  // 202 after the sync; else after the write
-  bool ack_sync = false;    // the 200 of an ack waits for the sync, too
-  std::int64_t sync_interval_ms = 10;
-  std::uint64_t journal_file_bytes = 64U << 20U;
-  std::uint64_t disk_reserve_bytes = 256U << 20U;
-  std::uint64_t checkpoint_bytes = 64U << 20U;
-  std::int64_t checkpoint_interval_ms = 30'000;
-  bool retention_hold = true;
-  std::optional<std::uint64_t> retention_hold_bytes;
-  std::int64_t retention_interval_ms = 10'000;
-  std::int64_t stuck_after_ms = 30'000;
-  std::uint64_t random_seed = 1;
-};
-
-// Where a shard sends what concerns clients: the sessions of each home shard. Called on the sending
-// shard's thread.
-class OfferRouter {
- public:
-  virtual ~OfferRouter() = default;
-  virtual void offers(std::vector<delivery::Offer> offers) = 0;
-  // A lane's part ended (all entries resolved or dead again).
-  virtual void lane_part_done(ProgressNumber lane, ShardIndex shard) = 0;
-};
-
-struct ShardDependencies {
-  Executor& executor;
-  StorageExecutor& storage;
-  io::FileSystem& fs;
-  state::OffsetStore& offsets;
-  MetricRegistry& metrics;
-  OfferRouter& router;
-};
 
 class Shard final : public delivery::DispatcherPort {
  public:
@@ -113,6 +69,15 @@ class Shard final : public delivery::DispatcherPort {
   // A full checkpoint at once, blocking (a changed shard count, J11). `recovered` journals are not
   // referred to.
   [[nodiscard]] Result<void> checkpoint_now();
+
+  // Deliveries as rows (shard_rows.cc): they contain the journal that is replayed now through here;
+  // what it adds is saved before another layout counts (J11).
+  void begin_rows(Lsn contained);
+  [[nodiscard]] Result<void> save_rows();
+  // After `start_journal`: rows are ready for work, or all is in a checkpoint and there are none.
+  // A data directory that kept it otherwise is changed over; `rows_are_kept` once meta says so.
+  [[nodiscard]] Result<void> start_rows(bool clean);
+  void rows_are_kept() { rows_only_ = true; }
   // The last step: groups are opened, leases go on.
   void resume(bool clean);
   // Whether this shard owns the partition.
@@ -208,14 +173,19 @@ class Shard final : public delivery::DispatcherPort {
     std::vector<Appended> appended;
   };
   using Release = std::move_only_function<void(const Error*)>;
-  struct AfterSync {
+  struct Mark {
     Lsn lsn;
+    StoredDeliveries::Mark rows = 0;
+  };
+  struct AfterSync {
+    Mark mark;
     Release release;
   };
   struct SyncOffer {
-    Lsn lsn;
+    Mark mark;
     MonoMs at;
     delivery::Offer offer;
+    bool written = false;  // waits for the rows' write only
   };
   struct SlotKey {
     delivery::ProgressKey key;
@@ -246,12 +216,28 @@ class Shard final : public delivery::DispatcherPort {
   void release_written();
   void on_synced(Lsn synced);
   void on_poisoned(const Error& why);
+  void give_up(const Error& why);
   void note_stall();
   void stand_still_or_go_on();
   void arm();
   void fire();
   void fail_waiting(const Error& why);
-
+  void hold_writes(const Error& why);
+  void release_reached();
+  [[nodiscard]] Mark here() const;
+  [[nodiscard]] bool reached(const Mark& mark) const;
+  void want_synced();
+  void stand_still(MonoMs since);
+  void go_on(MonoMs at);
+  [[nodiscard]] const Error* poison() const;
+  // Rows (shard_rows.cc).
+  [[nodiscard]] Result<void> open_rows();
+  [[nodiscard]] Result<void> checkpoint_through(Lsn applied, Lsn synced);
+  [[nodiscard]] bool commit_rows(Lsn journaled);
+  void queue_for_rows();
+  void release_rows();
+  void on_rows_failed(const Error& why);
+  [[nodiscard]] std::vector<Release>& settled_releases();
   // Publishing (shard_publish.cc).
   void append_queued(std::vector<QueuedPublish>& taken, std::vector<Appended>& appended,
                      std::vector<std::pair<PublishDone, Offset>>& done);
@@ -300,6 +286,14 @@ class Shard final : public delivery::DispatcherPort {
   std::unordered_map<PartitionNumber, Partition> partitions_;
   std::unique_ptr<delivery::Dispatcher> dispatcher_;
   std::unique_ptr<io::Journal> journal_;
+  std::unique_ptr<StoredDeliveries> rows_;  // null: deliveries are in the journal
+  bool rows_only_ = false;                  // checkpoints hold no deliveries
+  Lsn rows_contained_;                      // of the journal that is replayed
+  bool burying_ = false;                    // records belong in the journal's batch, too
+  bool buried_ = false;
+  bool rows_failed_ = false;
+  std::vector<Release> turn_after_write_;  // of rows
+  std::deque<AfterSync> after_write_;
 
   std::vector<QueuedPublish> publishes_;
   std::vector<delivery::DeadLetterRequest> dead_letters_;
@@ -308,8 +302,10 @@ class Shard final : public delivery::DispatcherPort {
   std::deque<SyncOffer> synced_offers_;
   std::vector<delivery::Offer> turn_sync_offers_;
   std::vector<Release> written_;          // released by this turn's commit
-  std::vector<Release> turn_after_sync_;  // get this turn's lsn
+  std::vector<Release> turn_after_sync_;  // get this turn's mark
   std::deque<AfterSync> after_sync_;
+  std::vector<Release> turn_published_;  // the same, of the journal only
+  std::deque<AfterSync> published_after_sync_;
   std::deque<UnsyncedBatch> unsynced_;
   std::vector<Appended> turn_appended_;
 
@@ -319,6 +315,7 @@ class Shard final : public delivery::DispatcherPort {
   bool draining_ = false;
   std::optional<Error> write_error_;  // the delivery batch could not be written
   MonoMs write_error_since_;
+  MonoMs still_since_;
   bool still_ = false;       // told the dispatcher so
   bool only_marks_ = false;  // the open batch has nothing but alive marks
   bool unexported_ = true;   // frontiers may have moved since the last export
@@ -372,14 +369,14 @@ void Shard::report(std::move_only_function<T()> capture,
           return;
         }
         T value = capture();
-        const Lsn lsn = journal_->written();
-        if (journal_->synced() >= lsn) {
+        const Mark mark = here();
+        if (reached(mark)) {
           done(std::move(value));
           return;
         }
-        journal_->want_sync();
+        want_synced();
         after_sync_.push_back(
-            {lsn, [value = std::move(value), done = std::move(done)](const Error* failed) mutable {
+            {mark, [value = std::move(value), done = std::move(done)](const Error* failed) mutable {
                if (failed != nullptr) {
                  done(std::unexpected(*failed));
                } else {

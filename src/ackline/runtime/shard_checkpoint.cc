@@ -26,7 +26,7 @@ Result<void> Shard::gather_sections(CheckpointJob& job, Lsn applied) {
     auto prepared = partition.log->prepare_checkpoint();
     if (!prepared) return fail(prepared);
     deliveries.clear();
-    dispatcher_->snapshot(number, now(), deliveries);
+    if (!rows_only_) dispatcher_->snapshot(number, now(), deliveries);
     CheckpointJob::Section section{number, applied, {}};
     ByteWriter out(section.body);
     out.u8(kSectionGood);
@@ -109,7 +109,7 @@ Result<void> Shard::CheckpointJob::write(io::FileSystem& fs, const std::string& 
 
 // Taken between two batches: the state in memory is that of the last written batch.
 void Shard::capture_checkpoint() {
-  if (checkpoint_ != nullptr || !journal_->open_is_empty() || journal_->poison() != nullptr) return;
+  if (checkpoint_ != nullptr || !journal_->open_is_empty() || poison() != nullptr) return;
   checkpoint_wanted_ = false;
   if (partitions_.empty()) {
     // The last one says whose process the journal's records are of; this one could not.
@@ -128,6 +128,7 @@ void Shard::capture_checkpoint() {
     return;
   }
   io::failpoint(io::Failpoint::kCheckpointCaptured);
+  job->rows = here().rows;
   checkpoint_ = std::move(job);
   auto outcome = std::make_shared<Result<void>>();
   deps_.storage.run(
@@ -149,13 +150,13 @@ void Shard::capture_checkpoint() {
 // The manifest is replaced only when the journal is synced through what the sections hold.
 void Shard::publish_checkpoint() {
   if (!checkpoint_->written || checkpoint_->publishing) return;
-  if (journal_->poison() != nullptr) {
-    end_checkpoint(std::unexpected(*journal_->poison()));
+  if (const Error* why = poison()) {
+    end_checkpoint(std::unexpected(*why));
     return;
   }
-  if (journal_->synced() < checkpoint_->applied) {
-    journal_->want_sync();
-    return;  // on_synced comes back here
+  if (!reached({checkpoint_->applied, checkpoint_->rows})) {
+    want_synced();
+    return;  // on_synced comes back here, or the rows do
   }
   checkpoint_->publishing = true;
   auto outcome = std::make_shared<Result<void>>();
@@ -208,11 +209,18 @@ Result<void> Shard::checkpoint_now() {
                 "Set server.shards back, run ackline doctor, and change it afterwards.",
                 "server.shards");
   }
+  return checkpoint_through(Lsn{0}, Lsn{0});
+}
+
+// Blocking. `applied`: the journal's records that the sections hold.
+Result<void> Shard::checkpoint_through(Lsn applied, Lsn synced) {
   CheckpointJob job;
-  if (auto done = gather_sections(job, Lsn{0}); !done) return done;
+  if (auto done = gather_sections(job, applied); !done) return done;
   if (auto done = job.write(deps_.fs, options_.journal_path); !done) return done;
-  if (auto done = job.writer->publish(Lsn{0}); !done) return done;
-  for (auto& [number, partition] : partitions_) partition.log->checkpoint_synced();
+  if (auto done = job.writer->publish(synced); !done) return done;
+  for (auto& [number, partition] : partitions_) {
+    if (!partition.log->damage()) partition.log->checkpoint_synced();
+  }
   last_checkpoint_bytes_ = job.writer->bytes_written();
   return {};
 }
@@ -221,7 +229,7 @@ Result<void> Shard::checkpoint_now() {
 // this round, written after its sync).
 void Shard::export_offsets() {
   // Where nothing moved nothing is told: asking would want a sync for alive marks.
-  if (exporting_ || !unexported_ || journal_->poison() != nullptr) return;
+  if (exporting_ || !unexported_ || poison() != nullptr) return;
   exporting_ = true;
   unexported_ = false;
   using Records = std::vector<state::OffsetRecord>;
@@ -288,7 +296,7 @@ void Shard::stop(std::move_only_function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
   dispatcher_->set_paused(true);
-  if (journal_->poison() != nullptr || write_error_) {
+  if (poison() != nullptr || write_error_) {
     finish_stop();
     return;
   }
@@ -299,6 +307,10 @@ void Shard::stop(std::move_only_function<void()> done) {
 
 void Shard::finish_stop() {
   if (stopped_ == nullptr) return;
+  if (rows_ && rows_->poison() == nullptr && !rows_failed_ && rows_->synced() < rows_->applied()) {
+    rows_->want_synced();
+    return;  // comes back when they are
+  }
   io::failpoint(io::Failpoint::kStopCheckpointed);
   started_ = false;
   if (timer_ != 0) deps_.executor.cancel(timer_);

@@ -31,7 +31,8 @@ struct Shard::CheckpointJob {
   };
   std::vector<Section> sections;
   std::vector<Files> files;
-  Lsn applied{0};  // everything up to here is in the sections
+  Lsn applied{0};                   // everything up to here is in the sections
+  StoredDeliveries::Mark rows = 0;  // and, where deliveries are rows, these
   io::CheckpointInfo info;
   std::unique_ptr<io::CheckpointWriter> writer;
   bool written = false;  // finished and synced; waits for the journal's sync

@@ -5,7 +5,7 @@
 namespace ackline::runtime {
 
 void Shard::settle(const delivery::SettleRequest& request, SettleDone done) {
-  const Error* trouble = journal_->poison();
+  const Error* trouble = poison();
   if (trouble == nullptr && write_error_) trouble = &*write_error_;
   if (trouble != nullptr) {
     done(std::unexpected(*trouble));
@@ -25,7 +25,7 @@ void Shard::settle(const delivery::SettleRequest& request, SettleDone done) {
     schedule_turn();
     return;
   }
-  auto& waiting = options_.ack_sync ? turn_after_sync_ : written_;
+  auto& waiting = settled_releases();
   waiting.push_back([answer = *answer, done = std::move(done)](const Error* error) mutable {
     if (error != nullptr) {
       done(std::unexpected(*error));

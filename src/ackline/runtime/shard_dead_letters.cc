@@ -151,7 +151,9 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
               {"offset", request.offset},
               {"error", dlq_offset.error().detail}});
   }
+  burying_ = dlq_offset.has_value();
   dispatcher_->dead_lettered(request, dlq_offset, now());
+  burying_ = false;
   io::failpoint(io::Failpoint::kDeadLetterSettled);
   for (WaitingSettle& one : take_waiting(request)) {
     if (one.again) {
@@ -159,8 +161,7 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
     } else if (!dlq_offset) {
       one.done(fail(dlq_offset));
     } else {
-      auto& release = options_.ack_sync ? turn_after_sync_ : written_;
-      release.push_back([done = std::move(one.done)](const Error* error) mutable {
+      settled_releases().push_back([done = std::move(one.done)](const Error* error) mutable {
         if (error != nullptr) {
           done(std::unexpected(*error));
         } else {

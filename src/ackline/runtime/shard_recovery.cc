@@ -79,8 +79,9 @@ Result<void> Shard::open_partition(const TopicPtr& topic, PartitionIndex index, 
     quarantine(number, why_damaged);
     return {};
   }
-  if (section != nullptr) return dispatcher_->restore(number, as_bytes(deliveries));
-  return {};
+  // Rows know better than a section from before there were rows.
+  if (deliveries.empty() || options_.delivery_rows_before) return {};
+  return dispatcher_->restore(number, as_bytes(deliveries));
 }
 
 Result<void> Shard::open_partitions(const Catalog& catalog,
@@ -110,7 +111,10 @@ Result<void> Shard::open_partitions(const Catalog& catalog,
       }
     }
   }
-  return {};
+  if (!options_.delivery_rows_before) return {};
+  rows_only_ = options_.delivery_rows;
+  if (auto done = open_rows(); !done) return done;
+  return rows_->restore(*dispatcher_, options_.epoch);
 }
 
 void Shard::quarantine(PartitionNumber number, const std::string& why) {
@@ -150,11 +154,15 @@ Result<void> Shard::replay(Lsn lsn, const io::JournalRecord& record) {
     auto start = state::LogStartRecord::decode(record.body);
     if (!start) return fail(start);
     partition.log->replay_log_start(start->offset);
+  } else if (options_.delivery_rows_before) {
+    if (lsn <= rows_contained_) return {};
+    rows_->record(type, record.partition, record.body);
   }
   return dispatcher_->apply(type, record.partition, record.body);
 }
 
 Result<void> Shard::replay_shard_record(const io::JournalRecord& record) {
+  if (options_.delivery_rows_before) return {};  // rows have times and starts of their own
   return dispatcher_->apply(static_cast<state::RecordType>(record.type), record.partition,
                             record.body);
 }
@@ -292,6 +300,7 @@ void Shard::remove_topic(const TopicPtr& topic) {
       published_.erase(number);
     }
   }
+  if (rows_) rows_->forget_gone(*dispatcher_);
 }
 
 void Shard::adopt(const Delta& delta) {
@@ -305,6 +314,7 @@ void Shard::adopt(const Delta& delta) {
     } else if (const auto* gone_group = std::get_if<RemoveGroup>(&change)) {
       if (const GroupPtr group = catalog_.group(gone_group->topic, gone_group->name)) {
         dispatcher_->remove_group(group->number);
+        if (rows_) rows_->forget_gone(*dispatcher_);
         group_metrics_.erase(group->number);
       }
     } else if (const auto* gone_lane = std::get_if<RemoveLane>(&change)) {

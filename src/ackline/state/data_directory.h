@@ -36,10 +36,11 @@ inline constexpr std::string_view kSaltName = "salt";
 inline constexpr std::string_view kIdKeyName = "id.key";
 inline constexpr std::string_view kEpochName = "epoch";
 inline constexpr std::string_view kAdminTokenName = "admin.token";
-inline constexpr std::string_view kMetaName = "meta";        // RocksDB
-inline constexpr std::string_view kOffsetsName = "offsets";  // RocksDB
-inline constexpr std::string_view kLogName = "log";          // partition segments
-inline constexpr std::string_view kJournalName = "journal";  // one directory a shard
+inline constexpr std::string_view kMetaName = "meta";              // RocksDB
+inline constexpr std::string_view kOffsetsName = "offsets";        // RocksDB
+inline constexpr std::string_view kDeliveriesName = "deliveries";  // RocksDB, when it is used
+inline constexpr std::string_view kLogName = "log";                // partition segments
+inline constexpr std::string_view kJournalName = "journal";        // one directory a shard
 
 class DataDirectory {
  public:
@@ -50,6 +51,7 @@ class DataDirectory {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string meta_path() const { return below(kMetaName); }
   [[nodiscard]] std::string offsets_path() const { return below(kOffsetsName); }
+  [[nodiscard]] std::string deliveries_path() const { return below(kDeliveriesName); }
   [[nodiscard]] std::string log_path() const { return below(kLogName); }
   [[nodiscard]] std::string admin_token_path() const { return below(kAdminTokenName); }
 

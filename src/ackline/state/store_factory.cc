@@ -32,7 +32,32 @@ Result<void> check_types(const StoreOptions& options) {
   if (const auto fine = check_type("offset.type", options.offset_type, {"rocksdb"}); !fine) {
     return fine;
   }
+  if (const auto fine = check_type("delivery.store", options.delivery_type, {"journal", "rocksdb"});
+      !fine) {
+    return fine;
+  }
   return check_type("deadLetter.store", options.dead_letter_type, {"meta"});
+}
+
+// What a commit writes is gone again soon: buffers that take it without a flush every moment.
+constexpr std::uint64_t kDeliveryBufferBytes = 32ULL << 20U;
+
+Result<std::unique_ptr<io::KeyValue>> open_deliveries(io::FileSystem& fs,
+                                                      const StoreOptions& options) {
+  if (options.delivery_type != "rocksdb") {
+    // One that was used before is read once more.
+    const Result<bool> there =
+        options.delivery_path.empty() ? Result<bool>(false) : fs.exists(options.delivery_path);
+    if (!there) {
+      return fail(there);
+    }
+    if (!*there) {
+      return std::unique_ptr<io::KeyValue>();
+    }
+  }
+  io::RocksDbOptions rocksdb;
+  rocksdb.write_buffer_bytes = kDeliveryBufferBytes;
+  return io::open_rocksdb(fs, options.delivery_path, rocksdb);
 }
 
 }  // namespace
@@ -62,6 +87,11 @@ Result<Stores> open_stores(io::FileSystem& fs, const Clock& clock, const StoreOp
     return fail(offsets);
   }
   stores.offsets = std::move(*offsets);
+  auto delivery_kv = open_deliveries(fs, options);
+  if (!delivery_kv) {
+    return fail(delivery_kv);
+  }
+  stores.delivery_kv = std::move(*delivery_kv);
   auto subscriptions =
       open_meta_subscription_store(*stores.meta, clock, {.on_lost = options.on_subscriptions_lost});
   if (!subscriptions) {

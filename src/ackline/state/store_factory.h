@@ -24,6 +24,8 @@ struct StoreOptions {
   std::string meta_path;                  // directory of the local meta store
   std::string offset_type = "rocksdb";    // "rocksdb"
   std::string offset_path;                // directory of the offset store
+  std::string delivery_type = "journal";  // "journal", "rocksdb"
+  std::string delivery_path;              // directory of the delivery store of rows
   std::string dead_letter_type = "meta";  // "meta"
   // Told when the subscription cache lost its watch; the owner then calls `refresh` on a storage
   // thread. Must not block.
@@ -36,6 +38,9 @@ struct Stores {
   std::unique_ptr<meta::LocalMetaStore> meta;
   std::unique_ptr<io::KeyValue> offset_kv;
   std::unique_ptr<OffsetStore> offsets;
+  // Of `KvDeliveryStateStore`, one a shard; also there when it was used before. Null: no such
+  // store.
+  std::unique_ptr<io::KeyValue> delivery_kv;
   std::unique_ptr<SubscriptionStore> subscriptions;
   std::unique_ptr<DeadLetterStore> dead_letters;
 };

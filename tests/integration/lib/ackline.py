@@ -94,6 +94,9 @@ class Server:
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="ackline-test-"))
         self.config = {"data.path": str(self.directory / "data"), "http.port": 0, "admin.port": 0,
                        "disk.reserve": "16MiB"}
+        # A script that is run again under another configuration: "key=value,key=value".
+        more = (pair.split("=", 1) for pair in os.environ.get("TEST_SERVER_CONFIG", "").split(",") if pair)
+        self.config.update(more)
         self.config.update({k.replace("__", "."): v for k, v in config.items()})
         self.process = None
         self.environment = {}

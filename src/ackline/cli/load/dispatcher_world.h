@@ -49,6 +49,10 @@ class Port final : public delivery::DispatcherPort {
       journal_to->append(static_cast<std::uint8_t>(type), partition, body);
       return;
     }
+    if (records_to != nullptr) {
+      ACKLINE_CHECK(records_to->append(type, partition, body).has_value());
+      return;
+    }
     buffered_.push_back(static_cast<char>(type));
     buffered_.push_back(static_cast<char>(partition.value()));
     buffered_.append(as_text(body));
@@ -81,6 +85,7 @@ class Port final : public delivery::DispatcherPort {
 
   std::vector<delivery::DeliveryId> ids;
   io::Journal* journal_to = nullptr;
+  state::RecordSink* records_to = nullptr;  // without a journal
 
  private:
   std::array<std::string, kFrames> frames_;

@@ -1,6 +1,8 @@
 #include "ackline/state/backend/kv_delivery_state_store.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 #include "ackline/base/check.h"
 #include "ackline/state/backend/kv_delivery_part.h"
@@ -141,6 +143,9 @@ void KvDeliveryStateStore::take(Part& part, const DeliveryChange& change) {
     start_generation(part, batch);
   }
   raise_frontier(part, batch.frontier);
+  if (change.all) {
+    erase_rows(part, {Offset(0), Offset(std::numeric_limits<std::int64_t>::max() - 1)});
+  }
   for (const Offset offset : change.drops) {
     erase_row(part, offset);
   }
@@ -154,7 +159,7 @@ void KvDeliveryStateStore::take(Part& part, const DeliveryChange& change) {
   for (const Removal& removal : batch.removes) {
     settle(part, {removal.offset, removal.offset});
   }
-  if (change.all_notes) {
+  if (change.all) {
     std::set<std::string> go = part.stored_notes;
     for (const auto& [key, value] : part.notes) {
       go.insert(key);
@@ -276,16 +281,24 @@ std::size_t KvDeliveryStateStore::cached() const {
 
 Result<void> KvDeliveryStateStore::commit(bool sync) {
   const std::scoped_lock one_at_a_time(commit_mutex_);
-  std::vector<io::KeyValueWrite> writes;
   {
     const std::scoped_lock lock(mutex_);
     if (auto open = require_open(); !open) {
       return open;
     }
-    writes = std::move(unwritten_);
-    unwritten_.clear();
-    gather(writes);
   }
+  return end_commit(begin_commit(), sync);
+}
+
+KvDeliveryStateStore::Writes KvDeliveryStateStore::begin_commit() {
+  const std::scoped_lock lock(mutex_);
+  Writes writes = std::move(unwritten_);
+  unwritten_.clear();
+  gather(writes);
+  return writes;
+}
+
+Result<void> KvDeliveryStateStore::end_commit(Writes writes, bool sync) {
   Result<void> done;
   if (!writes.empty()) {
     done = kv_.write(writes, sync);

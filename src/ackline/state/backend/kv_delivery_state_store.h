@@ -29,7 +29,7 @@
 #include "ackline/base/clock.h"
 #include "ackline/io/kv/key_value.h"
 #include "ackline/state/backend/kv_delivery_rows.h"
-#include "ackline/state/delivery_state_store.h"
+#include "ackline/state/delivery_change.h"
 
 namespace ackline::state {
 
@@ -40,19 +40,6 @@ struct KvDeliveryOptions {
   // Only these; unset: all that the store holds.
   std::optional<std::vector<PartitionNumber>> partitions;
   std::size_t cache_entries = 10'000;
-};
-
-struct DeliveryNote {
-  std::string key;
-  std::optional<std::string> value;  // unset: it goes
-};
-
-// A batch with what the contract has no word for; one moment, too.
-struct DeliveryChange {
-  DeliveryBatch batch;
-  std::vector<Offset> drops;  // deliveries that are no more and not terminal
-  std::vector<DeliveryNote> notes;
-  bool all_notes = false;  // notes that are not in `notes` go
 };
 
 class KvDeliveryStateStore final : public DeliveryStateStore {
@@ -82,6 +69,11 @@ class KvDeliveryStateStore final : public DeliveryStateStore {
   [[nodiscard]] Result<void> apply(const DeliveryChange& change);
   // `sync`: a power cut cannot undo it either.
   [[nodiscard]] Result<void> commit(bool sync);
+  // The same in two steps, for one who may not wait: what there is to write is fixed by the first;
+  // the second blocks, and one is under way at a time.
+  using Writes = std::vector<io::KeyValueWrite>;
+  [[nodiscard]] Writes begin_commit();
+  [[nodiscard]] Result<void> end_commit(Writes writes, bool sync);
   // The progress is gone, with all its rows.
   [[nodiscard]] Result<void> forget(ProgressNumber progress, PartitionNumber partition);
   [[nodiscard]] std::vector<Key> keys() const;
