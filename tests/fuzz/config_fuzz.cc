@@ -30,6 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (entry.origin == "default") continue;
     flags.definitions.push_back(std::string(entry.key->name) + "=" + entry.text);
   }
+  ackline::fuzz::planted(flags.definitions.size() == 1 && first.problems.size() == 2);
   const ConfigReport second = ackline::load_config(flags);
   law(second.problems.empty(), "what was loaded can be loaded again");
   for (std::size_t i = 0; i < first.config.entries().size(); ++i) {

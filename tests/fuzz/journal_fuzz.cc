@@ -92,6 +92,7 @@ void check_scan(const Written& written, const std::string& file, bool damaged) {
       ackline::as_bytes(file),
       {.journal_id = kJournalId, .first = Lsn(1), .limit = limit, .previous = 0});
   check_bounds(file, scan);
+  ackline::fuzz::planted(damaged && scan.gaps.size() == 2);
   std::vector<int> accounted(written.bodies.size(), 0);
   for (const journal::ScannedBatch& batch : scan.batches) {
     law(batch.lsn >= Lsn(1) && batch.lsn < limit, "no batch is made up");

@@ -60,6 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     escaped += all_escaped(item.key) + " = " + all_escaped(item.value) + "\n";
     plain += all_escaped(item.key) + "=" + ackline::escaped_property_value(item.value) + "\r\n";
   }
+  ackline::fuzz::planted(first.items.size() == 5);
   for (const auto& problem : first.problems) {
     law(!problem.detail.empty() && !problem.remedy.empty(), "a problem has its sentences");
   }
