@@ -30,7 +30,8 @@ class Event:
 
 class Seen:
     """One event for one group."""
-    __slots__ = ("attempt", "acked", "ack_asked", "rejected", "reject_asked", "loose", "offer", "client", "lease_end", "asked")
+    __slots__ = ("attempt", "acked", "ack_asked", "rejected", "reject_asked", "loose", "offer", "client", "lease_end",
+                 "asked")
 
     def __init__(self):
         self.attempt = 0
