@@ -149,6 +149,10 @@ void Checker::subscribed(const GroupFacts& facts, const std::string& client, Ms 
                          bool created, const std::map<std::uint32_t, std::int64_t>& start) {
   clients_[client].leaving = false;
   Group* group = group_of(facts.topic, facts.name);
+  if (group == nullptr && created && current_topic_.contains(facts.topic)) {
+    subscribing(facts);  // what was before was deleted meanwhile
+    group = group_of(facts.topic, facts.name);
+  }
   if (group == nullptr) return;  // the topic was deleted meanwhile
   ++checks_;
   if (created && group->start_known && group->born < invoked && !group->ending) {

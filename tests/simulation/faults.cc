@@ -59,7 +59,7 @@ void Simulation::fault() {
   testing::SimScheduler& time = world_->time();
   const Ms now = time.now();
   Ms until = now;
-  if (more_.chance(2, 5)) {
+  if (wild(2, 5)) {
     static constexpr DiskFault kKinds[] = {
         DiskFault::kSyncElsewhere, DiskFault::kReadError,   DiskFault::kRenameError,
         DiskFault::kRemoveError,   DiskFault::kKvRefused,   DiskFault::kKvFull,

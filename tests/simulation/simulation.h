@@ -26,6 +26,8 @@ namespace ackline::sim {
 struct SimulationOptions {
   std::uint64_t seed = 1;
   bool verbose = false;  // the history on stderr
+  // Also what the checker is still being taught: see README.md.
+  bool wild = false;
 };
 
 struct SimulationResult {
@@ -110,6 +112,9 @@ class Simulation {
   [[nodiscard]] bool quiet();
   void note(const std::string& line) const;
   void sync_time();
+  [[nodiscard]] bool wild(std::uint64_t of, std::uint64_t all) {
+    return options_.wild && more_.chance(of, all);
+  }
   // What a process still says after the moment of its death is heard by nobody.
   [[nodiscard]] bool dying() const { return !world_->alive() || world_->struck(); }
   void every(Ms least, Ms most, std::function<void()> what);

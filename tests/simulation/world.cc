@@ -46,7 +46,7 @@ std::optional<testing::KvFault> World::on_kv_operation(testing::KvOperation oper
   if (struck_) return testing::KvFault{error(ErrorCode::kUnavailable, "dead"), false};
   const bool write = operation == testing::KvOperation::kWrite;
   const bool changes = write || operation == testing::KvOperation::kFlush;
-  if (strike_in_ && changes && --*strike_in_ == 0) {
+  if (options_.wild && strike_in_ && changes && --*strike_in_ == 0) {
     strike_in_.reset();
     struck_ = strike_how_;
     // It may die right before, or right after.
@@ -83,7 +83,7 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
     strike_in_.reset();
     struck_ = strike_how_;
     // In the middle of a write as well.
-    const bool torn = operation == kWrite && random_.chance(1, 2);
+    const bool torn = options_.wild && operation == kWrite && random_.chance(1, 2);
     return io::FsFault{disk_error(ErrorCode::kUnavailable, path, "dead"),
                        torn ? random_.below(4096) : 0};
   }
@@ -116,7 +116,8 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
       }
       break;
     case DiskFault::kSyncElsewhere:
-      if ((operation == kSync && !journal) || operation == kSyncDirectory) {
+      if (operation == kSync && journal && !path.contains("/journal-") &&
+          !path.ends_with("/opening.new")) {
         return fire(ErrorCode::kUnavailable, "input/output error", 0);
       }
       break;

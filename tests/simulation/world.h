@@ -44,6 +44,7 @@ struct WorldOptions {
   std::int64_t retention_interval_ms = 2000;
   bool retention_hold = true;
   std::int64_t reconnect_grace_ms = 5000;
+  bool wild = false;  // deaths inside a write, and at the store
   bool sync_commit = true;
   bool ack_sync = false;
   std::int64_t sync_interval_ms = 10;
@@ -59,7 +60,7 @@ enum class DiskFault : std::uint8_t {
   kTornWrite,
   kNoSpace,
   kSyncError,      // of the journal: poison
-  kSyncElsewhere,  // of a segment, a checkpoint, a directory
+  kSyncElsewhere,  // of a checkpoint
   kReadError,
   kRenameError,
   kRemoveError,
