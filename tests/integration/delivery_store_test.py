@@ -22,7 +22,8 @@ def run_again(script, *arguments, more="", behind=False):
     result = subprocess.run([sys.executable, str(HERE / script), *arguments], capture_output=True, text=True, check=False,
                             env={**os.environ, "TEST_SERVER_CONFIG": "delivery.store=rocksdb" + more,
                                  "TEST_WRITES_BEHIND": "1" if behind else "0"})
-    check(result.returncode == 0, f"{script}: exit code {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-2000:]}")
+    said = f"{result.stdout[-3000:]}\n{result.stderr[-2000:]}"
+    check(result.returncode == 0, f"{script}: exit code {result.returncode}\n{said}")
     return result.stdout
 
 

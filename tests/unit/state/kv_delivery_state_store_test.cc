@@ -249,7 +249,7 @@ TEST_F(KvDeliveryTest, NotesAreOfTheMomentOfTheirBatchAndOfTheirProgress) {
   EXPECT_EQ(*store().notes({kGroup, kPartition}), (Notes{{"a", "1"}, {"c", "3"}}));
   home_.restart();
   EXPECT_EQ(*store().notes({kGroup, kPartition}), (Notes{{"a", "1"}, {"b", "2"}}));
-  change.all_notes = true;
+  change.all = true;
   change.notes = {{"d", ""}};
   ASSERT_TRUE(store().apply(change));
   ASSERT_TRUE(store().commit());
