@@ -136,27 +136,27 @@ void publish_event(const Api& api, Call& call, PublishRequest request, bool bina
   }
   request.events.push_back(to_publish(*event));
   std::string topic = request.topic;
-  api.traffic().publish(std::move(request), [topic = std::move(topic),
-                                             responder = std::move(call.responder)](
-                                                Result<PublishResults> results) mutable {
-    if (!results) {
-      responder.respond(results.error());
-      return;
-    }
-    const Result<Published>& result = results->at(0);
-    if (!result) {
-      responder.respond(result.error());
-      return;
-    }
-    JsonWriter answer;
-    answer.begin_object()
-        .field("status", "accepted")
-        .field("topic", topic)
-        .field("partition", result->partition)
-        .field("offset", result->offset)
-        .end_object();
-    answer_json(responder, std::move(answer), 202);
-  });
+  api.traffic().publish(std::move(request),
+                        [topic = std::move(topic), responder = std::move(call.responder)](
+                            Result<PublishResults> results) mutable {
+                          if (!results) {
+                            responder.respond(results.error());
+                            return;
+                          }
+                          const Result<Published>& result = results->at(0);
+                          if (!result) {
+                            responder.respond(result.error());
+                            return;
+                          }
+                          JsonWriter answer;
+                          answer.begin_object()
+                              .field("status", "accepted")
+                              .field("topic", topic)
+                              .field("partition", result->partition)
+                              .field("offset", result->offset)
+                              .end_object();
+                          answer_json(responder, std::move(answer), 202);
+                        });
 }
 
 // Topic and partition; nothing when the problem has been answered.

@@ -46,8 +46,8 @@ Result<void> check_media_type(const http::Request& request, const Route& route) 
   }
   const std::string_view type = request.header("content-type").value_or("");
   const std::string_view base = type.substr(0, type.find(';'));
-  const bool plain = same_ignoring_case(base.substr(0, base.find_last_not_of(" \t") + 1),
-                                              "application/json");
+  const bool plain =
+      same_ignoring_case(base.substr(0, base.find_last_not_of(" \t") + 1), "application/json");
   if (plain || (!route.changes && (type.empty() || event::is_json_media_type(type)))) {
     return {};
   }
