@@ -59,7 +59,7 @@ std::optional<testing::KvFault> World::on_kv_operation(testing::KvOperation oper
   const auto fire = [&](ErrorCode code, bool applied) {
     fault_.reset();
     ++faults_fired_;
-    last_trouble_ = time_.now();
+    note_trouble(time_.now());
     return testing::KvFault{error(code, "input/output error"), applied};
   };
   if (*fault_ == DiskFault::kKvRefused && write) return fire(ErrorCode::kUnavailable, false);
@@ -92,7 +92,7 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
   const auto fire = [&](ErrorCode code, std::string_view what, std::uint64_t applied) {
     fault_.reset();
     ++faults_fired_;
-    last_trouble_ = time_.now();
+    note_trouble(time_.now());
     return io::FsFault{disk_error(code, path, what), applied};
   };
   switch (*fault_) {
@@ -187,7 +187,7 @@ void World::arm_fault(DiskFault fault) {
 
 void World::set_full(bool full) {
   full_ = full;
-  last_trouble_ = time_.now();
+  note_trouble(time_.now());
   std::uint64_t used = 0;
   for (const std::string& path : fs_.files()) {
     if (const auto content = fs_.contents(path)) used += content->size();
@@ -212,7 +212,7 @@ bool World::boot() {
     if (booted && !struck_) return true;
     trouble_ = booted ? "struck while booting" : booted.error().detail;
     const bool excused =
-        struck_.has_value() || fault_.has_value() || full_ || last_trouble_ == time_.now();
+        struck_.has_value() || fault_.has_value() || full_ || last_trouble_ >= time_.now();
     const Death how = struck_.value_or(Death::kKill);
     take_down(how);
     if (!excused) return false;
