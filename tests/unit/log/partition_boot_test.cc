@@ -35,6 +35,26 @@ TEST_F(PartitionBootTest, ACheckpointAloneBringsEverythingBack) {
   expect_model(Offset(0));
 }
 
+// Simulation seed 1184 of 5529d98: the batch that did not fit was refused, the next one was small.
+TEST_F(PartitionBootTest, ASealedSegmentThatIsTheLastOneTakesNothingMore) {
+  options_.segment_bytes = 4096;
+  open();
+  fill(10);
+  append({frame_of(10, 4000)});
+  log_->rollback(Offset(10));
+  journal_.pop_back();
+  model_.erase(Offset(10));
+  ASSERT_TRUE(log_->flush_tail());
+  checkpoint();
+  ASSERT_TRUE(reopen());
+  fill(5);
+  expect_model(Offset(0));
+  ASSERT_TRUE(log_->flush_tail());
+  checkpoint();
+  ASSERT_TRUE(reopen());
+  expect_model(Offset(0));
+}
+
 TEST_F(PartitionBootTest, SegmentsAreCutToTheCheckpointAndRefilled) {
   open();
   fill(100);

@@ -59,9 +59,11 @@ Capabilities LocalPartition::capabilities() const {
 
 // A batch stays in one segment: a publish record names one place.
 Segment& LocalPartition::segment_for_append(std::uint64_t batch_bytes) {
-  const bool fits =
-      !segments_.empty() && (segments_.back().empty() ||
-                             segments_.back().facts.length + batch_bytes <= options_.segment_bytes);
+  // The last one may be sealed although there is room: a batch that did not fit began the next, was
+  // taken back, and a restart forgot the next, which was empty.
+  const bool fits = !segments_.empty() && !segments_.back().sealed &&
+                    (segments_.back().empty() ||
+                     segments_.back().facts.length + batch_bytes <= options_.segment_bytes);
   if (!fits) {
     Segment segment;
     segment.facts = {next_, next_, format::kSegmentHeaderBytes, kNoTime};
