@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-from lib.ackline import Http, Server, check, equal, event, free_port, main, wait_for
+from lib.ackline import ADDRESS, Http, Server, check, equal, event, free_port, main, wait_for
 
 
 def refused(server, *words):
@@ -75,7 +75,7 @@ def test_a_read_only_data_directory_is_refused():
 
 def test_a_port_that_is_taken_is_named():
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        taken.bind((ADDRESS, 0))
         taken.listen()
         port = taken.getsockname()[1]
         server = Server(http__port=port)

@@ -20,6 +20,9 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = os.environ.get("ACKLINE", str(ROOT / "build" / "ackline"))
+# Each script has a loopback address of its own. On a shared one the port of a server that was killed may be given to
+# another script's server, which then takes what a client still sends to the dead one.
+ADDRESS = "127.{}.{}.{}".format(1 + (os.getpid() >> 16) % 254, os.getpid() >> 8 & 255, 1 + os.getpid() % 254)
 
 
 class Failure(AssertionError):
@@ -92,8 +95,8 @@ class Server:
     def __init__(self, directory=None, **config):
         self.own = directory is None
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="ackline-test-"))
-        self.config = {"data.path": str(self.directory / "data"), "http.port": 0, "admin.port": 0,
-                       "disk.reserve": "16MiB"}
+        self.config = {"data.path": str(self.directory / "data"), "http.host": ADDRESS, "http.port": 0,
+                       "admin.host": ADDRESS, "admin.port": 0, "disk.reserve": "16MiB"}
         # A script that is run again under another configuration: "key=value,key=value".
         more = (pair.split("=", 1) for pair in os.environ.get("TEST_SERVER_CONFIG", "").split(",") if pair)
         self.config.update(more)
@@ -226,7 +229,7 @@ def wait_for(condition, seconds=10, what="condition"):
 
 def free_port():
     with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((ADDRESS, 0))
         return probe.getsockname()[1]
 
 
