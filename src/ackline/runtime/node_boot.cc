@@ -263,7 +263,9 @@ Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, std::uint3
   return {};
 }
 
-// Everything is checkpointed in the new layout before the old one goes (J11).
+// Everything is checkpointed in the new layout before the old one goes (J11). Rows that were
+// written by the old shards do not count from then on: the checkpoints hold what they held, and
+// `start_rows` makes new ones of it.
 Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
     const std::string path = shard_path(shard_count(), i);
@@ -271,12 +273,13 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
     if (auto done = deps_.fs.make_directories(path); !done) return done;
     if (auto done = units_[i]->shard->finish_replay(); !done) return done;
     if (auto done = units_[i]->shard->checkpoint_now(); !done) return done;
-    if (auto done = units_[i]->shard->save_rows(); !done) return done;
     io::failpoint(io::Failpoint::kLayoutCheckpointed);
   }
-  if (auto done = deps_.meta.put(kShardsKey, std::to_string(shard_count())); !done) {
-    return fail(done);
-  }
+  meta::Transaction now_counts;
+  now_counts.writes.push_back({std::string(kShardsKey), std::to_string(shard_count()), {}});
+  if (rows_before_) now_counts.writes.push_back({std::string(kDeliveriesKey), std::nullopt, {}});
+  if (auto done = deps_.meta.commit(now_counts); !done) return fail(done);
+  rows_before_ = false;
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
     if (auto done = units_[i]->shard->start_journal(io::JournalRecovery{}); !done) return done;
   }

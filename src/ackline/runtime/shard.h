@@ -70,10 +70,8 @@ class Shard final : public delivery::DispatcherPort {
   // referred to.
   [[nodiscard]] Result<void> checkpoint_now();
 
-  // Deliveries as rows (shard_rows.cc): they contain the journal that is replayed now through here;
-  // what it adds is saved before another layout counts (J11).
+  // Deliveries as rows (shard_rows.cc): they contain the journal that is replayed now through here.
   void begin_rows(Lsn contained);
-  [[nodiscard]] Result<void> save_rows();
   // After `start_journal`: rows are ready for work, or all is in a checkpoint and there are none.
   // A data directory that kept it otherwise is changed over; `rows_are_kept` once meta says so.
   [[nodiscard]] Result<void> start_rows(bool clean);
@@ -231,6 +229,8 @@ class Shard final : public delivery::DispatcherPort {
   void go_on(MonoMs at);
   [[nodiscard]] const Error* poison() const;
   // Rows (shard_rows.cc).
+  [[nodiscard]] std::unique_ptr<StoredDeliveries> make_rows(std::uint32_t shards, ShardIndex shard);
+  [[nodiscard]] Result<void> restore_rows_of(std::uint32_t old_shards);
   [[nodiscard]] Result<void> open_rows();
   [[nodiscard]] Result<void> checkpoint_through(Lsn applied, Lsn synced);
   [[nodiscard]] bool commit_rows(Lsn journaled);

@@ -112,6 +112,7 @@ Result<void> Shard::open_partitions(const Catalog& catalog,
     }
   }
   if (!options_.delivery_rows_before) return {};
+  if (old_shards != options_.shards) return restore_rows_of(old_shards);
   rows_only_ = options_.delivery_rows;
   if (auto done = open_rows(); !done) return done;
   return rows_->restore(*dispatcher_, options_.epoch);
@@ -156,7 +157,7 @@ Result<void> Shard::replay(Lsn lsn, const io::JournalRecord& record) {
     partition.log->replay_log_start(start->offset);
   } else if (options_.delivery_rows_before) {
     if (lsn <= rows_contained_) return {};
-    rows_->record(type, record.partition, record.body);
+    if (rows_) rows_->record(type, record.partition, record.body);
   }
   return dispatcher_->apply(type, record.partition, record.body);
 }

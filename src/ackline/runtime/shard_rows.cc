@@ -13,15 +13,36 @@ namespace ackline::runtime {
 
 // --- boot
 
-Result<void> Shard::open_rows() {
+std::unique_ptr<StoredDeliveries> Shard::make_rows(std::uint32_t shards, ShardIndex shard) {
   StoredDeliveriesOptions options;
-  options.shards = options_.shards;
-  options.shard = options_.index;
+  options.shards = shards;
+  options.shard = shard;
   options.cache_entries = options_.delivery_cache_entries;
   options.flush_ms = options_.delivery_flush_ms;
   options.sync_interval_ms = options_.sync_interval_ms;
-  rows_ = std::make_unique<StoredDeliveries>(
+  return std::make_unique<StoredDeliveries>(
       options, StoredDeliveries::Dependencies{deps_.executor, deps_.storage, *deps_.deliveries});
+}
+
+// Times and starts in rows are those of the shard that wrote them: the partitions of each old shard
+// are read as its own. From here on they are in this shard's memory and checkpoint; rows are made
+// anew once the layout has changed.
+Result<void> Shard::restore_rows_of(std::uint32_t old_shards) {
+  std::map<ShardIndex, std::vector<PartitionNumber>> by_writer;
+  for (const auto& [number, partition] : partitions_) {
+    by_writer[shard_of_partition(partition.topic->name, partition.index, old_shards)].push_back(
+        number);
+  }
+  for (auto& [writer, partitions] : by_writer) {
+    const auto rows = make_rows(old_shards, writer);
+    if (auto done = rows->open(std::move(partitions)); !done) return done;
+    if (auto done = rows->restore(*dispatcher_, options_.epoch); !done) return done;
+  }
+  return {};
+}
+
+Result<void> Shard::open_rows() {
+  rows_ = make_rows(options_.shards, options_.index);
   std::vector<PartitionNumber> owned;
   for (const auto& [number, partition] : partitions_) owned.push_back(number);
   return rows_->open(std::move(owned));
@@ -29,10 +50,6 @@ Result<void> Shard::open_rows() {
 
 void Shard::begin_rows(Lsn contained) {
   rows_contained_ = contained;
-}
-
-Result<void> Shard::save_rows() {
-  return rows_ ? rows_->start(*dispatcher_, true, Lsn{0}) : Result<void>();
 }
 
 Result<void> Shard::start_rows(bool clean) {
