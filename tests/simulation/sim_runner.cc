@@ -126,7 +126,7 @@ const std::vector<PlantRule>& plant_rules() {
       {"cut-below-last-sync", {"(9)", "(10)", "(13)"}},
       {"redrive-moves-frontier", {"(1)"}},
       {"hole-lost-in-snapshot", {"(1)", "(9)"}},
-      {"lag-from-cursor", {"lag is the distance"}},
+      {"lag-from-cursor", {"lag is the distance", "the frontier never passes a hole"}},
       {"key-order-lost-on-retry", {"order is kept (19)"}},
       {"credit-leaked", {"the backlog drains"}},
       {"offset-reused", {"an offset is given once (10)"}},

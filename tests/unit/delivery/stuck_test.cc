@@ -112,6 +112,7 @@ TEST_F(StuckTest, ASlowGroupIsNotStuckAsLongAsAnythingMoves) {
 TEST_F(StuckTest, APlantedLostWakeIsFound) {
   active_plant() = Plant::kWakeLost;
   client("c1");
+  run();  // it has looked and found nothing: only a wake makes it look again
   append_many(1);
   const std::vector<StuckReport> found = look_for(40'000);
   active_plant().reset();
