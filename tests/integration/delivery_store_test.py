@@ -138,10 +138,10 @@ def test_a_change_of_the_store_after_a_kill_keeps_it_too():
     change_store(ROWS, {}, "kill")
 
 
-def test_the_number_of_shards_may_change_with_rows():
+def test_the_number_of_shards_may_change_with_rows_and_change_back():
     with Server(**ROWS, **{"server.shards": 3}) as server:
         ids = fill(server)
-        for shards in (1, 4, 4):
+        for shards in (1, 4, 4, 3, 1, 3):
             server.kill()
             server.config = {**server.config, "server.shards": shards}
             server.start()
