@@ -18,7 +18,7 @@ constexpr std::uint32_t kQuantum = 64;     // events of one partition before the
 constexpr std::uint32_t kSiftEvents = 64;  // least to read where not every event is offered
 
 bool expired(const log::StoredEvent& event, WallMs now) {
-  const Result<event::FrameView> view = event::FrameView::open(event.frame);
+  const Result<event::FrameView> view = event::FrameView::open_stored(event.frame);
   return view && event::is_expired(*view, event.append_time, now);
 }
 
@@ -289,7 +289,7 @@ Dispatcher::Impl::Taken Dispatcher::Impl::take_new(Progress& progress,
   }
   const GroupPolicy& policy = progress.group->spec.policy;
   // A frame that does not open is offered as it is: the log has vouched for its bytes.
-  const Result<event::FrameView> view = event::FrameView::open(event.frame);
+  const Result<event::FrameView> view = event::FrameView::open_stored(event.frame);
   std::uint64_t key_hash = 0;
   if (view) {
     if (policy.filter != nullptr) {

@@ -77,7 +77,7 @@ bool is_name(std::string_view name) {
 }
 
 // Checks the key at the front of `rest` and steps over it.
-Result<void> skip_key(std::string_view& rest) {
+Result<void> skip_key(std::string_view& rest, bool names) {
   if (rest.size() < kKeyOverhead) {
     return corrupt("it ends within a key");
   }
@@ -85,7 +85,7 @@ Result<void> skip_key(std::string_view& rest) {
   if (rest.size() - kKeyOverhead < name_bytes) {
     return corrupt(fmt::format("a name of {} bytes goes past the end", name_bytes));
   }
-  if (!is_name(rest.substr(2, name_bytes))) {
+  if (names && !is_name(rest.substr(2, name_bytes))) {
     return corrupt("a name has other characters than a-z and 0-9");
   }
   const auto type = static_cast<unsigned char>(rest[2 + name_bytes]);
@@ -133,6 +133,14 @@ FrameView::Iterator& FrameView::Iterator::operator++() {
 }
 
 Result<FrameView> FrameView::open(std::string_view bytes) {
+  return open(bytes, true);
+}
+
+Result<FrameView> FrameView::open_stored(ByteView bytes) {
+  return open(as_text(bytes), false);
+}
+
+Result<FrameView> FrameView::open(std::string_view bytes, bool names) {
   if (auto header = check_header(bytes); !header) {
     return fail(header);
   }
@@ -149,7 +157,7 @@ Result<FrameView> FrameView::open(std::string_view bytes) {
   rest.remove_suffix(data_bytes);
   view.keys_ = rest;
   for (std::uint32_t i = 0; i < view.key_count_; ++i) {
-    if (auto skipped = skip_key(rest); !skipped) {
+    if (auto skipped = skip_key(rest, names); !skipped) {
       return fail(skipped);
     }
   }

@@ -57,6 +57,9 @@ class FrameView {
   // All of `bytes` must be one frame.
   [[nodiscard]] static Result<FrameView> open(std::string_view bytes);
   [[nodiscard]] static Result<FrameView> open(ByteView bytes) { return open(as_text(bytes)); }
+  // The same but for the letters of names, which were checked when the frame was made and have the
+  // log's checksum since: for what looks at every event it offers.
+  [[nodiscard]] static Result<FrameView> open_stored(ByteView bytes);
 
   [[nodiscard]] Iterator begin() const { return {keys_.data(), key_count_}; }
   [[nodiscard]] Iterator end() const { return {}; }
@@ -73,6 +76,7 @@ class FrameView {
   [[nodiscard]] std::string_view key_bytes() const { return keys_; }
 
  private:
+  [[nodiscard]] static Result<FrameView> open(std::string_view bytes, bool names);
   std::string_view keys_;
   std::string_view data_;
   std::uint32_t key_count_ = 0;
