@@ -33,6 +33,10 @@ class Workers:
                     connection = None  # the server went away
                     self.stop.wait(0.01)
                 except Exception as error:
+                    if "urn:ackline:error:draining" in str(error):  # it is about to go away, and says so
+                        connection = None
+                        self.stop.wait(0.01)
+                        continue
                     with self.history.lock:
                         self.history.problem(f"a client: {error!r}")
                     return
