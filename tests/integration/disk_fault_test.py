@@ -8,16 +8,12 @@ each, and audited at the end (tests/integration/lib/history.py). The same on a f
 """
 import collections
 import contextlib
-import pathlib
 import random
-import shutil
-import subprocess
-import tempfile
 import time
 
 from kill_test import Lane
 from lib import workload
-from lib.ackline import Server, check, equal, event, main, wait_for
+from lib.ackline import Server, check, equal, event, main, tmpfs, wait_for
 from lib.history import audit
 from lib.shim import Shim
 
@@ -153,17 +149,6 @@ def test_every_failing_operation_is_answered_and_survived():
             lane.workers.stop.set()
         lane.server.close()
         shim.close()
-
-
-@contextlib.contextmanager
-def tmpfs(megabytes):
-    directory = tempfile.mkdtemp(prefix="ackline-tmpfs-")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", directory], check=True)
-    try:
-        yield pathlib.Path(directory)
-    finally:
-        subprocess.run(["umount", directory], check=True)
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def test_a_file_system_without_a_byte_left_loses_nothing_and_comes_back():

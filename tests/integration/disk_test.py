@@ -1,24 +1,10 @@
 #!/usr/bin/env python3
 """A full disk on a small tmpfs, a torn and a damaged journal, a damaged segment. time box: 180 s"""
-import contextlib
 import os
 import pathlib
-import shutil
 import subprocess
-import tempfile
 
-from lib.ackline import BINARY, Server, check, equal, event, main, wait_for
-
-
-@contextlib.contextmanager
-def tmpfs(megabytes):
-    directory = tempfile.mkdtemp(prefix="ackline-tmpfs-")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", directory], check=True)
-    try:
-        yield pathlib.Path(directory)
-    finally:
-        subprocess.run(["umount", directory], check=True)
-        shutil.rmtree(directory, ignore_errors=True)
+from lib.ackline import BINARY, Server, check, equal, event, main, tmpfs, wait_for
 
 
 def test_a_full_disk_refuses_publishes_keeps_acks_going_and_recovers_by_itself():

@@ -73,6 +73,17 @@ def test_a_read_only_data_directory_is_refused():
         server.close()
 
 
+def test_data_names_the_directory_to_a_server_too():
+    with Server() as server:
+        server.config.pop("data.path")
+        data = server.directory / "elsewhere"
+        server.kill()
+        server.arguments = ["--data", str(data)]
+        server.start()
+        server.publish("t", [event(1)])
+        check((data / "journal").is_dir(), f"nothing was kept in {data}")
+
+
 def test_a_port_that_is_taken_is_named():
     with socket.socket() as taken:
         taken.bind((ADDRESS, 0))

@@ -84,6 +84,9 @@ void drain(runtime::Runtime& runtime, const Config& config, int signal) {
 Result<ExitCode> run_server(Context& context) {
   auto sources = config_sources(context.args);
   if (!sources) return fail(sources);
+  // --data is every command's; to a server it says where to keep it all.
+  const std::string& data = context.api.options().data_path;
+  if (data != ApiOptions{}.data_path) sources->definitions.push_back("data.path=" + data);
   auto config = Config::load(*sources);
   if (!config) return fail(config);
   const std::string ready_file = context.args.text("ready-file");

@@ -104,7 +104,8 @@ class DispatcherPort {
   // Append the event to the dead-letter partition; answer by Dispatcher::dead_lettered in the same
   // journal batch.
   virtual void dead_letter(DeadLetterRequest request) = 0;
-  // Metrics and log lines: one call per thing that happened (see DeliveryEvent).
+  // Metrics and log lines: one call per thing that happened (see DeliveryEvent). `key` names the
+  // group, for a lane the group that it belongs to.
   virtual void count(ProgressKey key, DeliveryEvent what, std::uint64_t events) = 0;
   // A lane's part on this shard has no unfinished entry left.
   virtual void lane_part_done(ProgressNumber lane, PartitionNumber partition) = 0;

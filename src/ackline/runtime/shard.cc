@@ -81,9 +81,7 @@ void Shard::dead_letter(delivery::DeadLetterRequest request) {
 }
 
 void Shard::count(delivery::ProgressKey key, delivery::DeliveryEvent what, std::uint64_t events) {
-  ProgressNumber group = key.progress;
-  if (const LanePtr lane = catalog_.lane(key.progress)) group = lane->group_number;
-  const auto found = group_metrics_.find(group);
+  const auto found = group_metrics_.find(key.progress);  // of a lane it is the group's
   if (found != group_metrics_.end()) found->second->count(what, events);
 }
 

@@ -103,6 +103,7 @@ class Server:
         self.config.update({k.replace("__", "."): v for k, v in config.items()})
         self.process = None
         self.environment = {}
+        self.arguments = []  # of `serve`, besides the configuration
         self.preexec = None  # runs in the child before the server does
         self.http_address = self.admin_address = "127.0.0.1:1"
         self.log = self.directory / "server.log"
@@ -112,7 +113,7 @@ class Server:
     def launch(self):
         """Starts the process and does not wait for it."""
         self.ready.unlink(missing_ok=True)
-        command = [BINARY, "serve", "--ready-file", str(self.ready)]
+        command = [BINARY, "serve", "--ready-file", str(self.ready), *self.arguments]
         for key, value in self.config.items():
             command += ["-D", f"{key}={value}"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("ACKLINE_", "EVENTMESH_"))}
@@ -225,6 +226,17 @@ def wait_for(condition, seconds=10, what="condition"):
             return value
         time.sleep(0.02)
     raise Failure(f"{what} did not come true within {seconds} s")
+
+
+@contextlib.contextmanager
+def tmpfs(megabytes):
+    directory = tempfile.mkdtemp(prefix="ackline-tmpfs-")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", directory], check=True)
+    try:
+        yield pathlib.Path(directory)
+    finally:
+        subprocess.run(["umount", directory], check=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def free_port():

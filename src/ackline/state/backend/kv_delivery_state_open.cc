@@ -74,8 +74,7 @@ Result<void> KvDeliveryStateStore::load() {
   return {};
 }
 
-// The shard's own row; after a change of their number the furthest of the others, so that no wait
-// gets longer.
+// The shard's own row; a store that begins has none.
 Result<void> KvDeliveryStateStore::load_shard() {
   const auto own = read_delivery_shard(kv_, options_.shards, options_.shard);
   if (!own) {
@@ -83,18 +82,8 @@ Result<void> KvDeliveryStateStore::load_shard() {
   }
   if (*own) {
     shard_ = **own;
-    return {};
   }
-  return scan_rows(kv_, rows::prefix(Kind::kShard),
-                   [this](std::string_view key, std::string_view value) -> Result<void> {
-                     const auto other = rows::decode_shard(key, value);
-                     if (!other) {
-                       return fail(other);
-                     }
-                     shard_.now = std::max(shard_.now, other->now);
-                     shard_.starts = std::max(shard_.starts, other->starts);
-                     return {};
-                   });
+  return {};
 }
 
 Result<void> KvDeliveryStateStore::load_rows(const std::string& heads, const std::string& settled,
