@@ -33,6 +33,23 @@ TEST_F(PartitionReadTest, AColdReadAsksForAJobAndThenYields) {
   expect_model(Offset(0));
 }
 
+// The simulation, seed 106 with small reads: a delivery whose bytes were somebody else's by then.
+TEST_F(PartitionReadTest, ABatchThatItsBytesEndKeepsItsEventsAlive) {
+  cold_partition(2000);
+  make_cold();
+  std::unique_ptr<ReadJob> job = log_->read_job(Offset(700));
+  job->run();
+  ASSERT_TRUE(log_->absorb(std::move(job)));
+  const Result<ReadBatch> batch = log_->read(Offset(700), {10, 500});
+  ASSERT_TRUE(batch);
+  ASSERT_EQ(batch->events.size(), 2U);
+  cache_->drop(kNumber);
+  log_ = nullptr;
+  ASSERT_EQ(batch->buffers.size(), 1U);
+  EXPECT_EQ(batch->buffers.front().use_count(), 1);
+  EXPECT_EQ(as_text(batch->events[1].frame), frame_of(701, 200));
+}
+
 TEST_F(PartitionReadTest, AJobOutlivesItsPartition) {
   cold_partition(2000);
   std::unique_ptr<ReadJob> job = log_->read_job(Offset(700));

@@ -114,18 +114,18 @@ Result<ReadBatch> LocalPartition::read(Offset from, ReadLimits limits) {
       if (batch.events.empty()) return fail(chunk);
       break;  // what there is; the next read says why
     }
-    const Offset end = std::min((*chunk)->end(), synced_end_);
-    bool full = false;
+    // Before any of its events: whatever ends the loop, what is in the batch is kept alive.
+    const Chunk& events = **chunk;
+    batch.buffers.push_back(*std::move(chunk));
+    const Offset end = std::min(events.end(), synced_end_);
     while (batch.next < end && batch.events.size() < limits.max_events) {
-      const StoredEvent event = (*chunk)->event(batch.next);
-      full = !batch.events.empty() && bytes + event.frame.size() > limits.max_bytes;
-      if (full) break;
+      const StoredEvent event = events.event(batch.next);
+      const bool full = !batch.events.empty() && bytes + event.frame.size() > limits.max_bytes;
+      if (full) return batch;
       bytes += event.frame.size();
       batch.events.push_back(event);
       ++batch.next;
     }
-    if (full) break;
-    batch.buffers.push_back(*std::move(chunk));
   }
   return batch;
 }
