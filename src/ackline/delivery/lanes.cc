@@ -244,7 +244,7 @@ void Dispatcher::Impl::entry_done(Progress& progress, Offset source, bool resolv
   if (Progress* of = group_progress(progress); of != nullptr) {
     of->dead.change(item->dlq, [resolved](auto& entry) {
       entry.state = resolved ? EntryState::kResolved : EntryState::kDead;
-      entry.redrives += resolved ? 0U : 1U;
+      ++entry.redrives;
     });
     of->dead.set_error(item->dlq, error);
   }

@@ -137,10 +137,14 @@ bool read_some(const WalkPtr& walk) {
     for (const log::StoredEvent& stored : batch->events) {
       if (walk->of_partition == want.limit) break;
       walk->next = stored.offset.next();
-      if (auto found = look_at(*walk, stored)) {
-        walk->part.found.push_back(std::move(*found));
-        ++walk->of_partition;
+      auto found = look_at(*walk, stored);
+      if (!found) continue;
+      if (want.only_dead && found->item.state != delivery::EntryState::kDead) {
+        ++walk->part.others[found->group];
+        continue;
       }
+      walk->part.found.push_back(std::move(*found));
+      ++walk->of_partition;
     }
     const bool past_ids = want.by_id && walk->next > *want.ids.at(walk->partition).rbegin();
     if (walk->of_partition == want.limit || past_ids) leave_partition(*walk);

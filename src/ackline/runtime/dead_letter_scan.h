@@ -34,6 +34,9 @@ struct DeadLetterSelection {
   std::optional<std::pair<std::uint32_t, Offset>> after;  // the first record to look at
   std::uint64_t limit = 100;                              // entries a partition
   bool want_frames = true;
+  // What is not dead is counted and neither listed nor part of the limit: a redrive of at most ten
+  // is one of ten also when others were redriven before.
+  bool only_dead = false;
   // True when every entry but purged ones is meant: then they can be counted without reading.
   [[nodiscard]] bool plain() const { return !by_id && !reason && !since && !until && !filter; }
 };
@@ -46,8 +49,9 @@ struct DeadLetterFound {
 };
 
 struct DeadLetterPart {
-  std::vector<DeadLetterFound> found;  // by partition and offset
-  std::uint64_t total = 0;             // of a plain selection
+  std::vector<DeadLetterFound> found;              // by partition and offset
+  std::map<ProgressNumber, std::uint64_t> others;  // of each group, met with `only_dead`
+  std::uint64_t total = 0;                         // of a plain selection
   std::optional<Error> error;
 };
 

@@ -131,6 +131,10 @@ class Edge final : public api::Traffic, public api::Admin {
                    api::Done<api::ReopenAnswer> done);
   void replay_range(std::shared_ptr<const ReplaySelection> selection, api::ReopenQuery query,
                     api::Done<api::ReopenAnswer> done);
+  // Offsets in the dead-letter partitions.
+  using PurgeEntries = std::map<delivery::ProgressKey, std::vector<Offset>>;
+  void purge_entries(const TopicPtr& topic, std::shared_ptr<const PurgeEntries> entries,
+                     api::Done<api::Purged> done);
   void with_counts(std::vector<LanePtr> lanes, api::Done<std::vector<api::LaneItem>> done);
   void finish_subscribe(api::SubscribeRequest request, SubscribeFacts facts,
                         api::Done<api::Subscribed> done);

@@ -40,12 +40,27 @@ std::vector<DeadLetterFound> in_order(Parts parts) {
   return all;
 }
 
-// The lanes of a redrive: one for each group among the entries that are dead.
-std::vector<std::shared_ptr<Lane>> lanes_of(const TopicPtr& topic,
-                                            const std::vector<DeadLetterFound>& found,
+// What a redrive or a purge takes: dead entries, the first `max` of all partitions.
+struct Chosen {
+  std::vector<DeadLetterFound> dead;
+  std::map<ProgressNumber, std::uint64_t> others;  // met, and not dead
+};
+
+Chosen choose(Parts parts, std::uint32_t max) {
+  Chosen chosen;
+  for (const DeadLetterPart& part : parts) {
+    for (const auto& [group, count] : part.others) chosen.others[group] += count;
+  }
+  chosen.dead = in_order(std::move(parts));
+  if (chosen.dead.size() > max) chosen.dead.resize(max);
+  return chosen;
+}
+
+// The lanes of a redrive: one for each group among the entries.
+std::vector<std::shared_ptr<Lane>> lanes_of(const TopicPtr& topic, const Chosen& chosen,
                                             std::uint32_t rate_per_second) {
   std::map<ProgressNumber, std::shared_ptr<Lane>> lanes;
-  for (const DeadLetterFound& one : found) {
+  for (const DeadLetterFound& one : chosen.dead) {
     auto& lane = lanes[one.group];
     if (!lane) {
       lane = std::make_shared<Lane>();
@@ -55,9 +70,10 @@ std::vector<std::shared_ptr<Lane>> lanes_of(const TopicPtr& topic,
       lane->rate_per_second = rate_per_second;
     }
     ++lane->matched;
-    if (one.item.state == delivery::EntryState::kDead) {
-      lane->entries[one.partition].push_back(one.dlq);
-    }
+    lane->entries[one.partition].push_back(one.dlq);
+  }
+  for (const auto& [group, count] : chosen.others) {
+    if (const auto lane = lanes.find(group); lane != lanes.end()) lane->second->matched += count;
   }
   std::vector<std::shared_ptr<Lane>> list;
   for (auto& [number, lane] : lanes) {
@@ -111,37 +127,45 @@ void Edge::purge_dead(api::DeadLetterQuery which, api::Done<api::Purged> done) {
     return;
   }
   selection->want_frames = false;
+  selection->only_dead = true;
   auto shared = std::make_shared<const DeadLetterSelection>(std::move(*selection));
+  scan_all(node_, executor(), shared,
+           [this, topic = shared->topic, max = *which.max,
+            done = std::move(done)](Result<Parts> parts) mutable {
+             if (!parts) {
+               done(fail(parts));
+               return;
+             }
+             auto entries = std::make_shared<PurgeEntries>();
+             for (const DeadLetterFound& one : choose(std::move(*parts), max).dead) {
+               (*entries)[{one.group, topic->partitions[one.partition]}].push_back(one.dlq);
+             }
+             purge_entries(topic, std::move(entries), std::move(done));
+           });
+}
+
+// Each shard forgets its own.
+void Edge::purge_entries(const TopicPtr& topic, std::shared_ptr<const PurgeEntries> entries,
+                         api::Done<api::Purged> done) {
   gather<Result<std::uint64_t>>(
       node_, executor(),
-      [shared](ShardUnit& unit, std::move_only_function<void(Result<std::uint64_t>)> answer) {
-        scan_dead_letters(
-            *unit.shard, shared,
-            [&unit, shared, answer = std::move(answer)](DeadLetterPart part) mutable {
-              if (part.error) {
-                answer(std::unexpected(*part.error));
-                return;
-              }
-              std::map<delivery::ProgressKey, std::vector<Offset>> offsets;
-              for (const DeadLetterFound& one : part.found) {
-                offsets[{one.group, shared->topic->partitions[one.partition]}].push_back(one.dlq);
-              }
-              std::uint64_t purged = 0;
-              for (auto& [key, entries] : offsets) {
-                purged += unit.shard->dispatcher().purge_dead(key, entries);
-              }
-              unit.shard->trim_dead_letters(*shared->topic);
-              unit.shard->after_sync(
-                  [purged, answer = std::move(answer)](const Error* error) mutable {
-                    if (error != nullptr) {
-                      answer(std::unexpected(*error));
-                    } else {
-                      answer(purged);
-                    }
-                  });
-            });
+      [topic, entries = std::move(entries)](
+          ShardUnit& unit, std::move_only_function<void(Result<std::uint64_t>)> answer) {
+        std::uint64_t purged = 0;
+        for (const auto& [key, offsets] : *entries) {
+          if (!unit.shard->owns(key.partition)) continue;
+          purged += unit.shard->dispatcher().purge_dead(key, offsets);
+        }
+        unit.shard->trim_dead_letters(*topic);
+        unit.shard->after_sync([purged, answer = std::move(answer)](const Error* error) mutable {
+          if (error != nullptr) {
+            answer(std::unexpected(*error));
+          } else {
+            answer(purged);
+          }
+        });
       },
-      [this, shared,
+      [this, topic,
        done = std::move(done)](const std::vector<Result<std::uint64_t>>& parts) mutable {
         api::Purged purged;
         for (const auto& part : parts) {
@@ -151,7 +175,7 @@ void Edge::purge_dead(api::DeadLetterQuery which, api::Done<api::Purged> done) {
           }
           purged.purged += *part;
         }
-        purged.audit_id = node_.audit().record("dlq.purge", shared->topic->name,
+        purged.audit_id = node_.audit().record("dlq.purge", topic->name,
                                                fmt::format("{{\"purged\":{}}}", purged.purged));
         done(std::move(purged));
       });
@@ -172,6 +196,7 @@ void Edge::redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) {
     return;
   }
   selection->want_frames = false;
+  selection->only_dead = true;
   auto shared = std::make_shared<const DeadLetterSelection>(std::move(*selection));
   scan_all(node_, executor(), shared,
            [this, shared, rate = request.rate_per_second, dry_run = request.dry_run,
@@ -180,26 +205,22 @@ void Edge::redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) {
                done(fail(parts));
                return;
              }
-             std::vector<DeadLetterFound> found = in_order(std::move(*parts));
-             if (found.size() > max) found.resize(max);
-             auto lanes = lanes_of(shared->topic, found, rate);
+             const Chosen chosen = choose(std::move(*parts), max);
+             auto lanes = lanes_of(shared->topic, chosen, rate);
              api::LaneItem sum;
              sum.kind = "redrive";
              sum.topic = shared->topic->name;
              sum.group = shared->group.value_or("");
              sum.dry_run = dry_run;
              sum.state = "done";
-             for (const auto& lane : lanes) {
-               sum.matched += lane->matched;
-               for (const auto& [partition, offsets] : lane->entries) sum.started += offsets.size();
-             }
-             sum.already_redriven = sum.matched - sum.started;
+             sum.started = chosen.dead.size();
+             for (const auto& [group, count] : chosen.others) sum.already_redriven += count;
+             sum.matched = sum.started + sum.already_redriven;
              if (dry_run || sum.started == 0) {
                if (dry_run) sum.started = 0;
                done(std::move(sum));
                return;
              }
-             std::erase_if(lanes, [](const auto& lane) { return lane->entries.empty(); });
              start_lanes(std::move(lanes), std::move(sum), std::move(done));
            });
 }

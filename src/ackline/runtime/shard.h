@@ -262,10 +262,10 @@ class Shard final : public delivery::DispatcherPort {
   void run_retention();
   void truncate(PartitionNumber number, Partition& partition, Offset start);
   struct CheckpointJob;
-  // This shard's partitions as sections.
-  [[nodiscard]] Result<void> gather_sections(CheckpointJob& job, Lsn applied);
-  [[nodiscard]] Result<void> carry_damaged(CheckpointJob& job, PartitionNumber number,
-                                           const Partition& partition);
+  // This shard's partitions as sections. `carry`: one that cannot be written keeps its last one.
+  [[nodiscard]] Result<void> gather_sections(CheckpointJob& job, Lsn applied, bool carry);
+  [[nodiscard]] Result<void> carry_last(CheckpointJob& job, PartitionNumber number,
+                                        const Partition& partition);
 
   void run_read(PartitionNumber number, std::function<std::unique_ptr<log::ReadJob>()> job,
                 std::move_only_function<bool()> attempt);

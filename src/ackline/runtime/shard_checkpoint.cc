@@ -8,10 +8,18 @@
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
 #include "ackline/io/failpoint.h"
+#include "ackline/log/local/records.h"
 
 namespace ackline::runtime {
 
-Result<void> Shard::gather_sections(CheckpointJob& job, Lsn applied) {
+void remove_files(log::LocalPartition& log) {
+  if (auto done = log.destroy(); !done) {
+    log_warn("files of a deleted topic could not be removed",
+             {{"partition", log.number()}, {"error", done.error().detail}});
+  }
+}
+
+Result<void> Shard::gather_sections(CheckpointJob& job, Lsn applied, bool carry) {
   job.applied = applied;
   job.info.shard = options_.index;
   job.info.shard_count = options_.shards;
@@ -20,10 +28,18 @@ Result<void> Shard::gather_sections(CheckpointJob& job, Lsn applied) {
   std::string deliveries;
   for (auto& [number, partition] : partitions_) {
     if (partition.log->damage()) {
-      if (auto done = carry_damaged(job, number, partition); !done) return done;
+      if (auto done = carry_last(job, number, partition); !done) return done;
       continue;
     }
     auto prepared = partition.log->prepare_checkpoint();
+    if (!prepared && carry && prepared.error().code != ErrorCode::kFull) {
+      log_warn("files of a partition cannot be written; the checkpoint goes on without it",
+               {{"topic", partition.topic->name},
+                {"partition", partition.index},
+                {"error", prepared.error().detail}});
+      if (auto done = carry_last(job, number, partition); !done) return done;
+      continue;
+    }
     if (!prepared) return fail(prepared);
     deliveries.clear();
     if (!rows_only_) dispatcher_->snapshot(number, now(), deliveries);
@@ -38,43 +54,43 @@ Result<void> Shard::gather_sections(CheckpointJob& job, Lsn applied) {
   return {};
 }
 
-// Its files and its journal records are evidence now: the last good section goes on, with the lsn
-// that it was taken at, so that the journal is kept from there.
-Result<void> Shard::carry_damaged(CheckpointJob& job, PartitionNumber number,
-                                  const Partition& partition) {
-  auto last = io::read_checkpoint(deps_.fs, options_.journal_path);
-  if (!last) return fail(last);
-  // Files that could not be synced are no damage: the next start refills them from the journal,
-  // which is kept from the last good section on (decision 0010).
-  const bool poisoned = partition.log->damage()->code == ErrorCode::kPoisoned;
-  CheckpointJob::Section section{number, job.applied, {}};
-  ByteWriter out(section.body);
-  if (*last) {
-    for (const io::CheckpointSection& one : (*last)->sections) {
-      if (one.partition != number) continue;
-      section.applied = one.applied;
-      const bool good = !one.body.empty() && static_cast<std::uint8_t>(one.body[0]) == kSectionGood;
-      if (poisoned && good) {
-        section.body = one.body;
-        job.sections.push_back(std::move(section));
-        return {};
-      }
-      if (!one.body.empty() && static_cast<std::uint8_t>(one.body[0]) == kSectionQuarantined) {
-        section.body = one.body;
-        job.sections.push_back(std::move(section));
-        return {};
-      }
-      out.u8(kSectionQuarantined);
-      out.blob(partition.log->damage()->detail);
-      out.blob(one.body);
-      job.sections.push_back(std::move(section));
-      return {};
-    }
+// What the files hold of it is not to be trusted, or could not be written: its last section goes
+// on, with the lsn that it was taken at, so that the journal is kept from there. Of damage that
+// makes evidence; what could not be synced or written is refilled at the next start (decision
+// 0010).
+Result<void> Shard::carry_last(CheckpointJob& job, PartitionNumber number,
+                               const Partition& partition) {
+  if (!job.last) {
+    auto read = io::read_checkpoint(deps_.fs, options_.journal_path);
+    if (!read) return fail(read);
+    job.last = std::move(*read);
   }
-  if (poisoned) return std::unexpected(*partition.log->damage());  // the journal has it all
-  out.u8(kSectionQuarantined);
-  out.blob(partition.log->damage()->detail);
-  out.blob({});
+  const auto& damage = partition.log->damage();
+  const bool evidence = damage && damage->code != ErrorCode::kPoisoned;
+  const io::CheckpointSection* last = nullptr;
+  if (*job.last) {
+    const auto& sections = (*job.last)->sections;
+    const auto found = std::ranges::find(sections, number, &io::CheckpointSection::partition);
+    if (found != sections.end()) last = &*found;
+  }
+  CheckpointJob::Section section{number, job.applied, {}};
+  if (last != nullptr) section.applied = last->applied;
+  const bool quarantined = last != nullptr && !last->body.empty() &&
+                           static_cast<std::uint8_t>(last->body[0]) == kSectionQuarantined;
+  ByteWriter out(section.body);
+  if (last != nullptr && (!evidence || quarantined)) {
+    section.body = last->body;
+  } else if (evidence) {
+    out.u8(kSectionQuarantined);
+    out.blob(damage->detail);
+    out.blob(last != nullptr ? last->body : std::string());
+  } else {
+    // No checkpoint has it yet: all of it is in the journal, behind what the last one cut.
+    section.applied = *job.last ? Lsn((*job.last)->info.journal_lowest.value() - 1) : Lsn{0};
+    out.u8(kSectionGood);
+    out.blob(log::encode_section({}));
+    out.blob({});
+  }
   job.sections.push_back(std::move(section));
   return {};
 }
@@ -119,7 +135,7 @@ void Shard::capture_checkpoint() {
     return;
   }
   auto job = std::make_unique<CheckpointJob>();
-  if (auto done = gather_sections(*job, journal_->written()); !done) {
+  if (auto done = gather_sections(*job, journal_->written(), true); !done) {
     log_warn("a checkpoint could not be prepared; it is tried again",
              {{"shard", options_.index}, {"error", done.error().detail}});
     checkpoint_not_before_ = now().plus(options_.checkpoint_interval_ms);
@@ -170,6 +186,7 @@ void Shard::publish_checkpoint() {
 
 void Shard::end_checkpoint(const Result<void>& outcome) {
   const std::unique_ptr<CheckpointJob> job = std::move(checkpoint_);
+  for (const auto& log : job->removed) remove_files(*log);
   for (const CheckpointJob::Files& one : job->files) {
     const auto found = partitions_.find(one.partition);
     if (found == partitions_.end()) continue;
@@ -215,7 +232,7 @@ Result<void> Shard::checkpoint_now() {
 // Blocking. `applied`: the journal's records that the sections hold.
 Result<void> Shard::checkpoint_through(Lsn applied, Lsn synced) {
   CheckpointJob job;
-  if (auto done = gather_sections(job, applied); !done) return done;
+  if (auto done = gather_sections(job, applied, false); !done) return done;
   if (auto done = job.write(deps_.fs, options_.journal_path); !done) return done;
   if (auto done = job.writer->publish(synced); !done) return done;
   for (auto& [number, partition] : partitions_) {

@@ -18,6 +18,10 @@ inline constexpr std::uint32_t kSectionVersion = 1;
 inline constexpr std::uint8_t kSectionGood = 0;
 inline constexpr std::uint8_t kSectionQuarantined = 1;
 
+// Of a partition whose topic was deleted. The tombstone is durable: what stays on disk after a
+// failure is an orphan that the doctor names.
+void remove_files(log::LocalPartition& log);
+
 struct Shard::CheckpointJob {
   struct Section {
     PartitionNumber partition;
@@ -29,6 +33,7 @@ struct Shard::CheckpointJob {
     log::PartitionCheckpoint files;
     std::optional<Error> failed;
   };
+  std::optional<std::optional<io::Checkpoint>> last;  // once it was read
   std::vector<Section> sections;
   std::vector<Files> files;
   Lsn applied{0};                   // everything up to here is in the sections
@@ -37,6 +42,8 @@ struct Shard::CheckpointJob {
   std::unique_ptr<io::CheckpointWriter> writer;
   bool written = false;  // finished and synced; waits for the journal's sync
   bool publishing = false;
+  // Of topics that were deleted while their directories were being synced; they go afterwards.
+  std::vector<std::unique_ptr<log::LocalPartition>> removed;
   // Segments, then the checkpoint file. Blocking.
   [[nodiscard]] Result<void> write(io::FileSystem& fs, const std::string& directory);
 };

@@ -290,11 +290,11 @@ void Shard::remove_topic(const TopicPtr& topic) {
       const auto found = partitions_.find(number);
       if (found == partitions_.end()) continue;
       dispatcher_->remove_partition(number);
-      // The tombstone is durable: what stays on disk after a failure is an orphan that the doctor
-      // names.
-      if (auto done = found->second.log->destroy(); !done) {
-        log_warn("files of a deleted topic could not be removed",
-                 {{"topic", topic->name}, {"error", done.error().detail}});
+      // Not under the hands of a checkpoint that syncs its directory.
+      if (checkpoint_ != nullptr && !checkpoint_->written) {
+        checkpoint_->removed.push_back(std::move(found->second.log));
+      } else {
+        remove_files(*found->second.log);
       }
       cache_.drop(number);
       partitions_.erase(found);

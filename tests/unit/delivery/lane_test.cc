@@ -70,6 +70,26 @@ TEST_F(LaneTest, Invariant18ARedriveIsDeliveredToTheGroupAndMovesNoFrontier) {
   EXPECT_EQ(ack(got[0])->status, SettleStatus::kAlready);
 }
 
+TEST_F(LaneTest, ARedriveThatWentWellIsCountedAsOneThatFailedIs) {
+  redrive({Offset(1), Offset(2)});
+  std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_TRUE(ack(got[0]));
+  ASSERT_TRUE(settle(Verb::kReject, got[1].id, "c1", {}, "no"));
+  redrive({Offset(2)}, 0, ProgressNumber(51));
+  got = take();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_TRUE(ack(got[0]));
+  for (const std::uint32_t epoch : {1U, 2U, 3U}) {
+    if (epoch == 3) checkpoint();
+    if (epoch > 1) boot(epoch);
+    EXPECT_EQ(d->dead_entry(kKey, Offset(0))->redrives, 0U) << epoch;
+    EXPECT_EQ(d->dead_entry(kKey, Offset(1))->redrives, 1U) << epoch;
+    EXPECT_EQ(entry(2), EntryState::kResolved);
+    EXPECT_EQ(d->dead_entry(kKey, Offset(2))->redrives, 2U) << epoch;
+  }
+}
+
 TEST_F(LaneTest, Invariant18ARedriveThatFailsUpdatesItsDeadLetter) {
   redrive({Offset(2)});
   Offer offer = take().at(0);

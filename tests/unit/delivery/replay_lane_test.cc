@@ -147,7 +147,7 @@ TEST_F(ReplayLaneTest, Invariant16AnEventThatDiesTwiceInOneGenerationIsOneDeadLe
     const auto dead = d->dead_entry(kKey, Offset(4));
     EXPECT_EQ(dead->state, EntryState::kDead) << epoch;
     EXPECT_EQ(dead->dlq, Offset(0));
-    EXPECT_EQ(dead->redrives, 1U);
+    EXPECT_EQ(dead->redrives, 2U);
     EXPECT_EQ(dead->last_error, "not again");
     EXPECT_EQ(d->lane(kOther).dead_again, 1U);
   }

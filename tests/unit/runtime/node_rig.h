@@ -31,28 +31,20 @@ class NodeRig {
         meta_(meta::open_local_meta_store(*meta_kv_, executor.clock()).value()),
         offset_kv_(offset_disk.open().value()),
         offsets_(state::open_kv_offset_store(*offset_kv_).value()),
-        subscriptions_(state::open_meta_subscription_store(*meta_, executor.clock()).value()) {
+        subscriptions_(state::open_meta_subscription_store(*meta_, executor.clock()).value()),
+        shards_(shards),
+        disk_reserve_bytes_(disk_reserve_bytes) {
     for (const char* path : {"/data", "/data/log", "/data/journal"}) {
       EXPECT_TRUE(fs.make_directories(path));
     }
-    NodeOptions options;
-    options.data_path = "/data";
-    options.epoch = Epoch(1);
-    options.default_partitions = 1;
-    options.shard.disk_reserve_bytes = disk_reserve_bytes;
-    options.shard.journal_file_bytes = 1U << 20U;
-    auto booted = Node::boot(
-        std::move(options), NodeDependencies{std::vector<Executor*>(shards, &executor), storage, fs,
-                                             *meta_, *subscriptions_, *offsets_, metrics, ids_});
-    EXPECT_TRUE(booted) << (booted ? "" : booted.error().detail);
-    node = std::move(*booted);
-    node->start();
-    settle();
+    boot();
   }
-  ~NodeRig() {
-    executor.forget();
-    storage.forget();
-    node.reset();
+  ~NodeRig() { kill(); }
+
+  // As kill -9 and the next start.
+  void restart() {
+    kill();
+    boot();
   }
 
   void settle() { ackline::testing::settle(executor, storage); }
@@ -93,10 +85,11 @@ class NodeRig {
         [&](auto answer) { traffic().publish(std::move(request), std::move(answer)); });
     EXPECT_TRUE(done);
   }
-  Result<api::Subscribed> subscribe(const std::string& client, const std::string& remote = {}) {
+  Result<api::Subscribed> subscribe(const std::string& client, const std::string& remote = {},
+                                    const std::string& topic = "t") {
     api::SubscribeRequest request;
     request.client_id = client;
-    request.topic = "t";
+    request.topic = topic;
     request.group = "g";
     request.caller.remote = remote;
     return ask<api::Subscribed>(
@@ -157,6 +150,28 @@ class NodeRig {
   ackline::testing::MemoryKeyValueDisk offset_disk;
 
  private:
+  void boot() {
+    NodeOptions options;
+    options.data_path = "/data";
+    options.epoch = Epoch(++epoch_);
+    options.default_partitions = 1;
+    options.shard.disk_reserve_bytes = disk_reserve_bytes_;
+    options.shard.journal_file_bytes = 1U << 20U;
+    auto booted =
+        Node::boot(std::move(options),
+                   NodeDependencies{std::vector<Executor*>(shards_, &executor), storage, fs, *meta_,
+                                    *subscriptions_, *offsets_, metrics, ids_});
+    EXPECT_TRUE(booted) << (booted ? "" : booted.error().detail);
+    node = std::move(*booted);
+    node->start();
+    settle();
+  }
+  void kill() {
+    executor.forget();
+    storage.forget();
+    node.reset();
+  }
+
   ackline::testing::MemoryKeyValueDisk meta_disk_;
   std::unique_ptr<io::KeyValue> meta_kv_;
   std::unique_ptr<meta::MetaStore> meta_;
@@ -164,6 +179,9 @@ class NodeRig {
   std::unique_ptr<state::OffsetStore> offsets_;
   std::unique_ptr<state::SubscriptionStore> subscriptions_;
   delivery::DeliveryIdCodec ids_{5, {}};
+  std::uint32_t shards_;
+  std::uint64_t disk_reserve_bytes_;
+  std::uint32_t epoch_ = 0;
 
  public:
   std::unique_ptr<Node> node;

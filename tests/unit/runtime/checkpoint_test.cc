@@ -1,0 +1,157 @@
+// Checkpoints of a shard when one of its partitions cannot be part of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ackline/base/logging.h"
+#include "ackline/io/checkpoint/checkpoint.h"
+#include "tests/unit/runtime/node_rig.h"
+
+namespace ackline::runtime {
+namespace {
+
+using io::FsOperation;
+
+constexpr std::int64_t kIntervalMs = 31'000;
+const std::string kJournal = "/data/journal/1-0";
+
+struct CheckpointTest : ::testing::Test {
+  NodeRig rig;
+
+  std::optional<io::Checkpoint> last() {
+    auto read = io::read_checkpoint(rig.fs, kJournal);
+    EXPECT_TRUE(read);
+    return read ? std::move(*read) : std::nullopt;
+  }
+  std::uint64_t sequence() {
+    const auto checkpoint = last();
+    return checkpoint ? checkpoint->info.sequence : 0;
+  }
+  // The sections' partitions, and through where each contains the journal.
+  std::map<std::uint32_t, std::uint64_t> sections() {
+    std::map<std::uint32_t, std::uint64_t> all;
+    if (const auto checkpoint = last()) {
+      for (const auto& one : checkpoint->sections) {
+        all[one.partition.value()] = one.applied.value();
+      }
+    }
+    return all;
+  }
+  // The next `times` operations of that kind on what is below `path` fail.
+  void fail_at(FsOperation what, const std::string& path, int times) {
+    auto left = std::make_shared<int>(times);
+    rig.fs.set_fault_hook([what, path, left](FsOperation operation,
+                                             const std::string& at) -> std::optional<io::FsFault> {
+      if (operation != what || !at.starts_with(path) || *left == 0) return std::nullopt;
+      --*left;
+      return io::FsFault{Error{ErrorCode::kUnavailable, "input/output error", {}, {}}, 0};
+    });
+  }
+  std::size_t delivered(const std::string& client, const std::string& topic) {
+    EXPECT_TRUE(rig.subscribe(client, {}, topic));
+    std::size_t count = 0;
+    for (std::size_t got = 1; got > 0;) {
+      got = rig.poll(client).size();
+      count += got;
+    }
+    return count;
+  }
+};
+
+TEST_F(CheckpointTest, APartitionThatFailsItsFirstSyncDoesNotStopTheCheckpointsOfTheOthers) {
+  rig.publish(5);
+  rig.pass(kIntervalMs);
+  ASSERT_EQ(sections().size(), 2U);  // of t and its dead letters
+  rig.publish(7, "bad");             // partition 3
+  fail_at(FsOperation::kSync, "/data/log/3/", 1);
+  rig.pass(kIntervalMs);
+  rig.fs.set_fault_hook({});
+  for (int i = 0; i < 3; ++i) {
+    const std::uint64_t before = sequence();
+    const std::uint64_t contained = sections()[1];
+    rig.publish(5);
+    rig.pass(kIntervalMs);
+    EXPECT_GT(sequence(), before) << "a checkpoint was made";
+    EXPECT_GT(sections()[1], contained) << "with what is new of the others";
+  }
+  // What the journal alone has is kept there.
+  EXPECT_LE(last()->info.journal_lowest, Lsn(sections()[3] + 1));
+  EXPECT_LT(sections()[3], sections()[1]);
+  for (int start = 0; start < 2; ++start) {
+    rig.restart();
+    rig.pass(kIntervalMs);
+    EXPECT_EQ(sections().size(), 4U);
+    EXPECT_GE(sections()[3] + 1, sections()[1]) << "whole again after a start";
+  }
+  EXPECT_EQ(delivered("c", "bad"), 7U);
+  EXPECT_EQ(delivered("d", "t"), 20U);
+}
+
+TEST_F(CheckpointTest, APartitionThatFailsASyncIsRefilledFromItsLastSection) {
+  rig.publish(5, "bad");  // partition 1
+  rig.publish(5);
+  rig.pass(kIntervalMs);
+  rig.publish(6, "bad");
+  fail_at(FsOperation::kSync, "/data/log/1/", 1);
+  rig.pass(kIntervalMs);
+  rig.fs.set_fault_hook({});
+  const std::uint64_t before = sequence();
+  rig.publish(5);
+  rig.pass(kIntervalMs);
+  EXPECT_GT(sequence(), before);
+  rig.restart();
+  EXPECT_EQ(delivered("c", "bad"), 11U);
+  EXPECT_EQ(delivered("d", "t"), 10U);
+}
+
+TEST_F(CheckpointTest, APartitionWhoseFilesCannotBeWrittenDoesNotStopTheCheckpointsOfTheOthers) {
+  rig.publish(5);
+  rig.publish(7, "bad");  // partition 3
+  fail_at(FsOperation::kWrite, "/data/log/3/", 1'000'000);
+  rig.pass(kIntervalMs);
+  const std::uint64_t before = sequence();
+  EXPECT_GT(before, 0U);
+  rig.publish(5);
+  rig.pass(kIntervalMs);
+  EXPECT_GT(sequence(), before);
+  rig.restart();  // still so
+  EXPECT_EQ(delivered("c", "bad"), 7U);
+  rig.fs.set_fault_hook({});
+  rig.pass(kIntervalMs);
+  EXPECT_GE(sections()[3] + 1, sections()[1]) << "it is part of them again by itself";
+  rig.restart();
+  EXPECT_EQ(delivered("d", "t"), 10U);
+}
+
+TEST_F(CheckpointTest, ATopicThatIsDeletedWhileItsDirectoryIsSyncedDoesNotFailTheCheckpoint) {
+  LogCapture log;
+  rig.publish(5);
+  rig.publish(5, "gone");  // partition 3
+  bool deleted = false;
+  rig.fs.set_fault_hook(
+      [&](FsOperation operation, const std::string& path) -> std::optional<io::FsFault> {
+        // The checkpoint is on its storage thread; meanwhile the shard goes on.
+        if (operation == FsOperation::kSyncDirectory && path == "/data/log/3" && !deleted) {
+          deleted = true;
+          rig.admin().delete_topic("gone", true, [](const Result<api::Removed>&) {});
+          rig.settle();
+        }
+        return std::nullopt;
+      });
+  rig.pass(kIntervalMs);
+  rig.fs.set_fault_hook({});
+  EXPECT_TRUE(deleted);
+  EXPECT_EQ(sequence(), 1U);
+  for (const std::string& line : log.lines()) {
+    EXPECT_THAT(line, ::testing::Not(::testing::HasSubstr("a checkpoint failed")));
+  }
+  EXPECT_THAT(*rig.fs.list("/data/log"), ::testing::ElementsAre("1")) << "its files are gone, too";
+  rig.pass(kIntervalMs);
+  EXPECT_FALSE(sections().contains(3));
+  rig.restart();
+  EXPECT_EQ(delivered("d", "t"), 5U);
+}
+
+}  // namespace
+}  // namespace ackline::runtime
