@@ -63,7 +63,7 @@ def test_the_chosen_events_come_again_and_no_frontier_moves():
             equal((d["attempt"], d["event"]["type"]), (1, "paid"), "attempt from 1")
         equal(progress(server), before, "progress while it runs")
         again = replay(server, filter=PAID).json()
-        equal((again["events"], again["laneId"]), (0, None), "what is under way is not taken twice")
+        equal((again["events"], again["laneId"], again["leftOut"]), (0, None, 10), "what is under way is not taken twice")
         server.settle("ack", "c1", [d["deliveryId"] for d in got])
         wait_for(lambda: lane(server, started["laneId"])["state"] == "done", what="the lane's end")
         state = lane(server, started["laneId"])

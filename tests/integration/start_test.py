@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -37,14 +38,11 @@ def test_a_data_directory_of_a_newer_version_is_refused_by_name():
         equal(server.terminate(), 0, "exit code")
         path = pathlib.Path(server.config["data.path"]) / "format"
         before = path.read_bytes()
-        text = before.decode("ascii", "replace")
-        digits = [c for c in text if c.isdigit()]
-        check(digits, f"no version in {text!r}")
-        path.write_bytes(text.replace(digits[-1], "9", 1).encode() if len(digits) == 1 else
-                         text[::-1].replace(digits[-1], "9", 1)[::-1].encode())
+        # As docs/formats/stores.md says: format 9 with its checksum, twice.
+        path.write_bytes(2 * b"format 09000000 46e9f5d6a2e7df1b\n")
         code = server.start(expect_failure=True)
         equal(code, 1, "exit code")
-        check("version" in server.tail() or "format" in server.tail(), server.tail())
+        check("data format 9" in server.tail(), server.tail())
         path.write_bytes(before)
         server.start()
     finally:
@@ -154,13 +152,20 @@ def test_an_idle_server_uses_no_cpu():
         server.settle("ack", "c1", one[0]["deliveryId"])
         time.sleep(3)  # the checkpoint timer and exports run out
 
-        def cpu():
-            fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-            return int(fields[11]) + int(fields[12])
+        def used():
+            wakes, nanoseconds = 0, 0
+            for thread in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir():
+                nanoseconds += int((thread / "schedstat").read_text().split()[0])
+                status = (thread / "status").read_text()
+                wakes += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
+            return wakes, nanoseconds / 1e6
 
-        before = cpu()
+        wakes, milliseconds = used()
         time.sleep(4)
-        check(cpu() - before <= 1, f"{cpu() - before} ticks in 4 idle seconds")
+        wakes, milliseconds = used()[0] - wakes, used()[1] - milliseconds
+        # One look a second at what is due; a wake costs more when others have the caches.
+        check(wakes <= 20, f"{wakes} wake-ups in 4 idle seconds")
+        check(milliseconds <= 40, f"{milliseconds} ms of CPU in 4 idle seconds")
 
 
 def test_the_number_of_shards_can_be_changed_and_nothing_is_lost():

@@ -191,6 +191,8 @@ struct ReopenPartition {
   std::uint64_t bytes = 0;
   std::optional<Offset> first;
   std::optional<Offset> last;
+  // Of a lane: events that match and are not done yet: in flight, waiting, or in another lane.
+  std::uint64_t left_out = 0;
 };
 struct ReopenAnswer {
   std::map<std::uint32_t, Result<ReopenPartition>> partitions;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ackline/base/counted.h"
+
 namespace ackline::api {
 namespace {
 
@@ -12,9 +14,6 @@ std::string seconds(double value) {
 }
 std::string seconds(std::int64_t ms) {
   return seconds(static_cast<double>(ms) / 1000.0);
-}
-std::string counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 std::string who(const delivery::BlockerReport& blocker) {
   return blocker.client_id.empty() ? "a client that has gone" : blocker.client_id;

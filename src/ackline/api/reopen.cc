@@ -30,11 +30,15 @@ const Error* all_failed(const ReopenAnswer& answer) {
 void append_replayed(JsonWriter& writer, const ReopenAnswer& answer) {
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t left_out = 0;
   for (const auto& [partition, one] : answer.partitions) {
     events += one ? one->events : 0;
     bytes += one ? one->bytes : 0;
+    left_out += one ? one->left_out : 0;
   }
-  writer.field("events", events).field("bytes", bytes).key("partitions").begin_object();
+  writer.field("events", events).field("bytes", bytes);
+  if (left_out > 0) writer.field("leftOut", left_out);
+  writer.key("partitions").begin_object();
   for (const auto& [partition, one] : answer.partitions) {
     writer.key(partition);
     if (!one) {
@@ -109,6 +113,18 @@ void require_position(Input& input, std::string_view name, ReopenQuery& query) {
   }
 }
 
+// Whether nothing can lie in [from, until), whatever the partitions hold.
+bool is_empty_range(const Position& from, const Position& until) {
+  if (std::holds_alternative<Earliest>(until)) return true;
+  if (const auto* first = std::get_if<AtTime>(&from)) {
+    const auto* end = std::get_if<AtTime>(&until);
+    return end != nullptr && end->time <= first->time;
+  }
+  const auto* first = std::get_if<AtOffsets>(&from);
+  const auto* end = std::get_if<AtOffsets>(&until);
+  return first != nullptr && end != nullptr && first->all && end->all && *end->all <= *first->all;
+}
+
 }  // namespace
 
 void replay(const Api& api, Call& call) {
@@ -124,6 +140,11 @@ void replay(const Api& api, Call& call) {
     query.to = input.position("from").value_or(Earliest{});
   } else {
     require_position(input, "from", query);
+  }
+  if (query.until && is_empty_range(query.to, *query.until)) {
+    input.set_error(Error{ErrorCode::kBadValue, "until does not lie after from: nothing is meant",
+                          "until is exclusive; name one behind the last event that is meant.",
+                          "until"});
   }
   query.partitions = input.partitions("partitions");
   const auto rate =

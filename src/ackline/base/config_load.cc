@@ -85,8 +85,7 @@ class Loader {
 
  private:
   void unknown(const Setting& setting, std::vector<std::string>& notes) {
-    std::string name;
-    log_text::append_message(setting.name.substr(0, 128), name);
+    const std::string name = log_text::name(setting.name);
     // Not where a whole section of the peer's might be a typing error in a key of ours.
     if (const PeerKey* peer = find_peer_key(setting.name);
         peer != nullptr && !(setting.strict && peer->name.ends_with('*'))) {

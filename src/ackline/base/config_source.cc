@@ -26,13 +26,6 @@ std::string_view without_peer_prefix(std::string_view name) {
   return name.substr(kPrefix.size());
 }
 
-// For a sentence: names come from files that anybody may have written.
-std::string printable_name(std::string_view name) {
-  std::string out;
-  log_text::append_message(name.substr(0, 128), out);
-  return out;
-}
-
 // "DELIVERY_ACK_TIMEOUT" and "delivery.ackTimeout" → "deliveryacktimeout".
 std::string folded(std::string_view name) {
   std::string out;
@@ -105,7 +98,7 @@ Settings read_properties(std::string_view path, std::string_view text) {
     if (!fresh) {
       settings.problems.push_back(
           Error{ErrorCode::kDuplicateKey,
-                fmt::format("{} is given twice, in lines {} and {} of {}", printable_name(name),
+                fmt::format("{} is given twice, in lines {} and {} of {}", log_text::name(name),
                             first->second, item.line, path),
                 "Keep one of them.", name});
       continue;

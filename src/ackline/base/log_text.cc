@@ -94,6 +94,12 @@ void append_message(std::string_view message, std::string& out) {
   append_escaped(message, out);
 }
 
+std::string name(std::string_view name) {
+  std::string out;
+  append_message(name.substr(0, 128), out);
+  return out;
+}
+
 std::string number(double value) {
   return fmt::format("{}", value);
 }

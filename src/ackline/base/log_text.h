@@ -19,6 +19,9 @@ void append_value(std::string_view value, std::string& out);
 // Appends `message` unquoted, with the same escapes.
 void append_message(std::string_view message, std::string& out);
 
+// A name or key from a file, for a sentence: escaped like that, and cut after 128 bytes.
+[[nodiscard]] std::string name(std::string_view name);
+
 [[nodiscard]] std::string number(double value);
 
 }  // namespace ackline::log_text

@@ -1,6 +1,7 @@
 #include "ackline/cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -108,7 +109,7 @@ CLI::App* Parser::parent_of(std::string_view path, std::string& name) {
   const std::string group(path.substr(0, space));
   CLI::App*& parent = parents[group];
   if (parent == nullptr) {
-    parent = app.add_subcommand(group, fmt::format("see `ackline {} --help`", group));
+    parent = app.add_subcommand(group);
     parent->require_subcommand(1)->fallthrough();
   }
   return parent;
@@ -149,6 +150,11 @@ Parser::Parser(std::span<const CommandSpec> commands) {
       slot.spec = &spec;
       add_option(*leaf.app, slot);
     }
+  }
+  for (const auto& [group, parent] : parents) {
+    std::vector<std::string> names;
+    for (const CLI::App* one : parent->get_subcommands({})) names.push_back(one->get_name());
+    parent->description(fmt::format("{} {}", group, fmt::join(names, " | ")));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "ackline/base/clock.h"
+#include "ackline/base/counted.h"
 #include "ackline/base/random.h"
 #include "ackline/cli/data_examiner.h"
 #include "ackline/io/kv/rocksdb_key_value.h"
@@ -41,6 +42,10 @@ bool Examiner::open() {
   if (data) {
     data_ = std::move(*data);
     add(FindingLevel::kFine, path_, fmt::format("data format {}", state::kDataFormat));
+    for (const auto& [name, whole] : data_->worn()) {
+      add(FindingLevel::kNote, io::join(path_, name), "one of its two copies is damaged or missing",
+          "The next start writes it anew.");
+    }
     return true;
   }
   switch (data.error().code) {
@@ -139,7 +144,7 @@ void Examiner::decode_records(meta::MetaStore& meta) {
   meta_read_ = good;
   if (good) {
     add(FindingLevel::kFine, data_->meta_path(),
-        fmt::format("{} topics, {} groups", topics, groups));
+        fmt::format("{}, {}", counted(topics, "topic"), counted(groups, "group")));
   }
 }
 
@@ -161,7 +166,7 @@ void Examiner::examine_offsets() {
     add(FindingLevel::kDamage, path, done.error());
     return;
   }
-  add(FindingLevel::kFine, path, fmt::format("{} records", records));
+  add(FindingLevel::kFine, path, counted(records, "record"));
 }
 
 Examination Examiner::run() {

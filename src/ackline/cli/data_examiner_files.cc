@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ackline/base/bytes.h"
+#include "ackline/base/counted.h"
 #include "ackline/cli/data_examiner.h"
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/log/local/doctor.h"
@@ -85,7 +86,7 @@ void Examiner::examine_checkpoint(const ShardPlace& place, io::RecoverOptions& o
     }
   }
   add(FindingLevel::kFine, io::join(place.path, found.file),
-      fmt::format("checkpoint of {} sections", found.sections.size()));
+      fmt::format("checkpoint of {}", counted(found.sections.size(), "section")));
 }
 
 void Examiner::examine_journal(const ShardPlace& place, const io::RecoverOptions& options) {
@@ -108,17 +109,22 @@ void Examiner::examine_journal(const ShardPlace& place, const io::RecoverOptions
   }
   if (recovered->cut_batches > 0) {
     add(FindingLevel::kNote, place.path,
-        fmt::format("{} batches after a torn one are cut off", recovered->cut_batches),
-        "They were never promised to anybody.");
+        fmt::format("{} whole after one that is torn or damaged: cut off at the next start",
+                    counted(recovered->cut_batches, "batch", "batches")),
+        "After a crash or a power cut this is as it should be: nothing says that they were ever "
+        "synced, so nobody was promised them. After neither, the disk lost what it had: look at "
+        "its health.");
   }
   if (recovered->repaired_headers > 0) {
     add(FindingLevel::kNote, place.path,
-        fmt::format("{} batches lost a header or trailer but are whole",
-                    recovered->repaired_headers));
+        fmt::format("{} with a lost header or trailer, whole all the same",
+                    counted(recovered->repaired_headers, "batch", "batches")));
   }
   add(FindingLevel::kFine, place.path,
-      fmt::format("journal of {} files, {} batches, {} records to replay", recovered->files.size(),
-                  recovered->batches, recovered->records));
+      fmt::format("journal of {}: the next start reads {} with {}",
+                  counted(recovered->files.size() + recovered->leftovers.size(), "file"),
+                  counted(recovered->batches, "batch", "batches"),
+                  counted(recovered->records, "record")));
 }
 
 void Examiner::examine_partitions() {
@@ -160,7 +166,8 @@ void Examiner::examine_partition(PartitionNumber number, const std::string& dire
   }
   if (report->damaged()) return;
   add(FindingLevel::kFine, name_of(number),
-      fmt::format("{} events in {} segments", report->events, report->segments.size()));
+      fmt::format("{} in {}", counted(static_cast<std::uint64_t>(report->events), "event"),
+                  counted(report->segments.size(), "segment")));
 }
 
 std::string Examiner::name_of(PartitionNumber number) const {

@@ -3,6 +3,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
+#include "ackline/base/counted.h"
 #include "ackline/cli/answers.h"
 #include "ackline/cli/commands.h"
 #include "ackline/cli/config_sources.h"
@@ -150,6 +153,15 @@ Result<ExitCode> repair(Context& context, io::FileSystem& fs, const std::string&
   return rest;
 }
 
+std::string verdict_of(const Examination& all) {
+  if (all.worst() >= FindingLevel::kProblem) return "not healthy";
+  if (all.in_use) return "in use: its files were not examined";
+  const auto notes = std::ranges::count(all.findings, FindingLevel::kNote, &Finding::level);
+  if (notes == 0) return "healthy";
+  return fmt::format("healthy, with {} to read",
+                     counted(static_cast<std::uint64_t>(notes), "note"));
+}
+
 Result<ExitCode> doctor(Context& context) {
   auto sources = config_sources(context.args);
   if (!sources) return fail(sources);
@@ -173,10 +185,7 @@ Result<ExitCode> doctor(Context& context) {
   const FindingLevel worst = examination.worst();
   print(context, findings, worst);
   if (!context.json) {
-    std::string_view verdict =
-        examination.in_use ? "in use: its files were not examined" : "healthy";
-    if (worst >= FindingLevel::kProblem) verdict = "not healthy";
-    context.console.out_line(verdict);
+    context.console.out_line(verdict_of(examination));
   }
   if (worst >= FindingLevel::kProblem) return ExitCode::kFailed;
   return examination.in_use ? ExitCode::kUnavailable : ExitCode::kOk;

@@ -36,6 +36,12 @@ void print_replay(Context& context, const Json& answer) {
   context.console.out_line(fmt::format(
       "{} {} events, {}", answer["dryRun"].boolean() ? "would deliver again" : "delivers again",
       shown(answer["events"]), shown_bytes(answer["bytes"])));
+  if (const auto left_out = answer["leftOut"].integer(); left_out > 0) {
+    context.console.out_line(fmt::format(
+        "{} more match and are left out: they are not done yet (in flight, waiting, or in another "
+        "lane), so the group gets them anyway",
+        left_out));
+  }
   if (!answer["laneId"].is_null()) {
     context.console.out_line(
         fmt::format("lane {}: the frontier does not move. Watch it: ackline lane show {}",

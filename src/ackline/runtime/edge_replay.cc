@@ -48,6 +48,7 @@ api::ReopenAnswer answer_of(const Found& found) {
     one.report.frontier_after = part.frontier;
     one.events = part.offsets.size();
     one.bytes = part.bytes;
+    one.left_out = part.matched - part.offsets.size();
     if (!part.offsets.empty()) {
       one.first = part.offsets.front();
       one.last = part.offsets.back();

@@ -44,10 +44,16 @@ std::optional<std::string> from_hex(std::string_view text) {
   return out;
 }
 
-// The small files are one line each, for people to look at: name, hexadecimal bytes, checksum.
+// One line, for people to look at: name, hexadecimal bytes, checksum.
 std::string line_of(std::string_view name, std::string_view bytes) {
   return fmt::format("{} {} {:016x}\n", name, to_hex(bytes),
                      checksum64(as_bytes(bytes), checksum64(as_bytes(name))));
+}
+
+// A small file is its line twice: one of them may rot.
+std::string lines_of(std::string_view name, std::string_view bytes) {
+  const std::string line = line_of(name, bytes);
+  return line + line;
 }
 
 std::string little_endian(std::uint32_t value, std::size_t count) {
@@ -78,18 +84,23 @@ std::unexpected<Error> damaged(const std::string& path) {
               "Restore it from a backup; without it, move the whole data directory away.");
 }
 
-// The bytes of a one-line file.
-Result<std::string> bytes_of(const std::string& path, std::string_view name, std::string_view line,
-                             std::size_t count) {
+std::optional<std::string> bytes_of_line(std::string_view name, std::string_view line,
+                                         std::size_t count) {
   const std::string_view head = line.substr(0, std::min(line.size(), name.size() + 1));
   const std::size_t space = line.find(' ', head.size());
-  if (head == fmt::format("{} ", name) && space != std::string_view::npos) {
-    const auto bytes = from_hex(line.substr(head.size(), space - head.size()));
-    if (bytes && bytes->size() == count && line_of(name, *bytes) == line) {
-      return *bytes;
-    }
-  }
-  return damaged(path);
+  if (head != fmt::format("{} ", name) || space == std::string_view::npos) return std::nullopt;
+  auto bytes = from_hex(line.substr(head.size(), space - head.size()));
+  if (!bytes || bytes->size() != count || line_of(name, *bytes) != line) return std::nullopt;
+  return bytes;
+}
+
+// The bytes of the first line that is whole. The two are of one length, whatever rotted.
+std::optional<std::string> bytes_of(std::string_view name, std::string_view lines,
+                                    std::size_t count) {
+  const std::size_t length = line_of(name, std::string(count, '\0')).size();
+  auto bytes = bytes_of_line(name, lines.substr(0, length), count);
+  if (!bytes && lines.size() > length) bytes = bytes_of_line(name, lines.substr(length), count);
+  return bytes;
 }
 
 }  // namespace
@@ -145,7 +156,7 @@ Result<DataDirectory> DataDirectory::open(io::FileSystem& fs, std::string path,
   if (!*complete) {
     // Last, so that a directory with a format has everything else too.
     const Result<void> written = io::write_file_atomic(
-        fs, directory.below(kFormatName), line_of(kFormatName, little_endian(kDataFormat, 4)));
+        fs, directory.below(kFormatName), lines_of(kFormatName, little_endian(kDataFormat, 4)));
     if (!written) {
       return fail(written);
     }
@@ -174,10 +185,11 @@ Result<bool> DataDirectory::check_format() {
     }
     return false;
   }
-  const Result<std::string> bytes = bytes_of(path, kFormatName, *text, 4);
+  const auto bytes = bytes_of(kFormatName, *text, 4);
   if (!bytes) {
-    return fail(bytes);
+    return damaged(path);
   }
+  note_worn(kFormatName, *text, *bytes);
   if (const std::uint32_t format = number_of(*bytes); format != kDataFormat) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("{} has data format {}; this build reads and writes format {}", path_,
@@ -193,7 +205,10 @@ Result<std::string> DataDirectory::load_or_make(std::string_view name, bool must
   const std::string path = below(name);
   const Result<std::string> text = io::read_file(*fs_, path);
   if (text) {
-    return bytes_of(path, name, *text, count);
+    auto bytes = bytes_of(name, *text, count);
+    if (!bytes) return damaged(path);
+    note_worn(name, *text, *bytes);
+    return std::move(*bytes);
   }
   if (text.error().code != ErrorCode::kNotFound) {
     return fail(text);
@@ -202,17 +217,27 @@ Result<std::string> DataDirectory::load_or_make(std::string_view name, bool must
     return damaged(path);
   }
   std::string bytes = make();
-  const Result<void> written = io::write_file_atomic(*fs_, path, line_of(name, bytes));
+  const Result<void> written = io::write_file_atomic(*fs_, path, lines_of(name, bytes));
   return written ? Result<std::string>(std::move(bytes)) : fail(written);
+}
+
+void DataDirectory::note_worn(std::string_view name, std::string_view found,
+                              std::string_view bytes) {
+  std::string whole = lines_of(name, bytes);
+  if (found != whole) worn_.insert_or_assign(name, std::move(whole));
 }
 
 Result<Epoch> DataDirectory::next_epoch() {
   if (epoch_.value() == UINT32_MAX) {
     return fail(ErrorCode::kUnavailable, fmt::format("{} was started too often", path_));
   }
+  for (const auto& [name, whole] : worn_) {
+    if (auto done = io::write_file_atomic(*fs_, below(name), whole); !done) return fail(done);
+  }
+  worn_.clear();
   const Epoch next = epoch_.next();
   const Result<void> written = io::write_file_atomic(
-      *fs_, below(kEpochName), line_of(kEpochName, little_endian(next.value(), kEpochBytes)));
+      *fs_, below(kEpochName), lines_of(kEpochName, little_endian(next.value(), kEpochBytes)));
   if (!written) {
     return fail(written);
   }

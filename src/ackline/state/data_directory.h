@@ -2,7 +2,8 @@
 //
 // One process at a time: opening takes the lock, whose error names the holder's pid. The directory
 // carries a format version; a newer one is refused by name, nothing is ever guessed or migrated
-// silently. All small files are replaced atomically and synced.
+// silently. All small files are replaced atomically and synced; each holds what it says twice, and
+// one of the two may rot.
 //
 // Blocking; used at start and by one thread. Errors: kInUse (locked), kUnsupported (newer format),
 // kCorrupt (a file that cannot be read, with its path and what to do), the file system's.
@@ -11,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,7 +61,10 @@ class DataDirectory {
   [[nodiscard]] std::uint32_t salt() const { return salt_; }
   // Key of the deliveryId's check.
   [[nodiscard]] const std::array<std::byte, 16>& id_key() const { return id_key_; }
-  // The boot counter, raised and synced; once per start, before the first offer.
+  // Small files of which only one copy is whole: name -> what it should hold.
+  [[nodiscard]] const std::map<std::string_view, std::string>& worn() const { return worn_; }
+  // The boot counter, raised and synced; once per start, before the first offer. Makes worn files
+  // whole first.
   [[nodiscard]] Result<Epoch> next_epoch();
   // The token of the admin API, made at the first call (32 random bytes as base64url).
   [[nodiscard]] Result<std::string> admin_token();
@@ -74,6 +79,7 @@ class DataDirectory {
                                                  std::size_t count,
                                                  const std::function<std::string()>& make);
   [[nodiscard]] std::string random_bytes(std::size_t count) const;
+  void note_worn(std::string_view name, std::string_view found, std::string_view bytes);
 
   io::FileSystem* fs_;
   std::string path_;
@@ -82,6 +88,7 @@ class DataDirectory {
   Epoch epoch_;
   std::uint32_t salt_ = 0;
   std::array<std::byte, 16> id_key_{};
+  std::map<std::string_view, std::string> worn_;
 };
 
 }  // namespace ackline::state

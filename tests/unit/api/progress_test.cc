@@ -256,14 +256,30 @@ TEST(Replay, HasTheShapeOfTheContract) {
   EXPECT_EQ(std::get<AtOffsets>(api.fake_admin.reopen_asked.to).all, Offset(1000));
 }
 
+TEST(Replay, AnEndThatDoesNotLieBehindTheStartIsAnError) {
+  ApiDriver api;
+  for (const std::string range :
+       {R"("from":{"offset":5},"until":{"offset":5})",
+        R"("from":{"offset":5},"until":{"offset":2})", R"("until":"earliest")",
+        R"("from":{"time":"2026-11-29T12:00:01Z"},"until":{"time":"2026-11-29T12:00:00Z"})"}) {
+    const Answer answer =
+        api.admin("POST", "/admin/replay", R"({"topic":"t","group":"g",)" + range + "}");
+    EXPECT_EQ(answer.status, 400) << range;
+    EXPECT_EQ(answer.at("/error"), "bad_value") << range;
+    EXPECT_EQ(answer.at("/field"), "until") << range;
+  }
+}
+
 TEST(Replay, Invariant18WithAFilterOrAnEndItIsALaneToWatch) {
   ApiDriver api;
   api.fake_admin.reopen_answer.partitions.emplace(2, reopened());
   api.fake_admin.reopen_answer.lane_id = "r-7";
+  api.fake_admin.reopen_answer.partitions.at(2)->left_out = 3;
   const Answer answer =
       api.admin("POST", "/admin/replay",
                 R"({"topic":"t","group":"g","filter":{"exact":{"type":"x"}},"ratePerSecond":50})");
   EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.at("/leftOut"), "3");
   EXPECT_EQ(answer.at("/laneId"), "r-7");
   const ReopenQuery& asked = api.fake_admin.reopen_asked;
   EXPECT_TRUE(asked.is_lane());

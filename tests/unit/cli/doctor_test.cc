@@ -32,9 +32,9 @@ TEST_F(DoctorTest, AStoppedServersDataIsHealthyAndARunningOnesIsInUse) {
   const Examination stopped = examine_data_directory(fs_, path());
   EXPECT_FALSE(stopped.in_use);
   EXPECT_LE(stopped.worst(), FindingLevel::kNote) << text_of(stopped);
-  EXPECT_THAT(text_of(stopped), HasSubstr("1 topics, 0 groups"));
+  EXPECT_THAT(text_of(stopped), HasSubstr("1 topic, 0 groups"));
   EXPECT_THAT(text_of(stopped), HasSubstr("orders/0"));
-  EXPECT_THAT(text_of(stopped), HasSubstr("100 events in 1 segments"));
+  EXPECT_THAT(text_of(stopped), HasSubstr("100 events in 1 segment"));
   // It changed nothing: the server goes on.
   start_server();
   publish(1);

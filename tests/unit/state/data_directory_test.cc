@@ -20,10 +20,21 @@ class DataDirectoryTest : public ::testing::Test {
   Result<DataDirectory> open() {
     return DataDirectory::open(fs_, "data", {.entropy = [this] { return ++entropy_ * kOdd; }});
   }
+  // In one copy, and then in both.
   void flip_each_bit(const std::string& path) {
     const std::string good = *fs_.contents(path);
-    for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    const auto flip = [&](std::size_t bit) {
       fs_.flip_bit(path, bit / 8, static_cast<unsigned>(bit % 8));
+    };
+    const std::size_t half = good.size() * 4;
+    for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+      flip(bit);
+      {
+        const auto opened = open();
+        ASSERT_TRUE(opened) << path << " bit " << bit;
+        EXPECT_EQ(opened->worn().size(), 1U);
+      }
+      flip(bit % half + (bit < half ? half : 0));
       const auto opened = open();
       EXPECT_FALSE(opened) << path << " bit " << bit;
       if (!opened) {
@@ -31,9 +42,18 @@ class DataDirectoryTest : public ::testing::Test {
         EXPECT_NE(opened.error().detail.find(path), std::string::npos);
         EXPECT_FALSE(opened.error().remedy.empty());
       }
-      fs_.flip_bit(path, bit / 8, static_cast<unsigned>(bit % 8));
+      flip(bit);
+      flip(bit % half + (bit < half ? half : 0));
     }
-    EXPECT_TRUE(open());
+    EXPECT_EQ(*fs_.contents(path), good);
+    const std::string one_copy = good.substr(good.size() / 2);
+    for (const std::string& worn : {one_copy, good.substr(0, 4), std::string()}) {
+      ASSERT_TRUE(io::write_file_atomic(fs_, path, worn));
+      auto opened = open();
+      EXPECT_EQ(opened.has_value(), worn == one_copy) << path;
+      if (opened) EXPECT_TRUE(opened->next_epoch());
+    }
+    ASSERT_TRUE(io::write_file_atomic(fs_, path, good));
   }
 
   static constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
@@ -119,13 +139,31 @@ TEST_F(DataDirectoryTest, APowerCutWhileItIsMadeLeavesADirectoryThatOpens) {
   }
 }
 
-TEST_F(DataDirectoryTest, EveryFlippedBitOfItsFilesIsCorruptAndNamesTheFile) {
+TEST_F(DataDirectoryTest, AFlippedBitOfItsFilesIsMendedAndOneInBothCopiesIsCorrupt) {
   {
     ASSERT_TRUE(open());
   }
   for (const char* name : {"data/salt", "data/id.key", "data/epoch", "data/format"}) {
     flip_each_bit(name);
   }
+}
+
+TEST_F(DataDirectoryTest, AStartMakesWornFilesWholeAgain) {
+  {
+    ASSERT_TRUE(open());
+  }
+  std::map<std::string, std::string> good;
+  for (const char* name : {"data/salt", "data/id.key", "data/format"}) {
+    good[name] = *fs_.contents(name);
+    fs_.flip_bit(name, 3, 1);
+  }
+  auto directory = open();
+  ASSERT_TRUE(directory);
+  for (const auto& [name, bytes] : good)
+    EXPECT_NE(*fs_.contents(name), bytes) << "only a start writes";
+  ASSERT_TRUE(directory->next_epoch());
+  for (const auto& [name, bytes] : good) EXPECT_EQ(*fs_.contents(name), bytes);
+  EXPECT_TRUE(directory->worn().empty());
 }
 
 TEST_F(DataDirectoryTest, AMissingFileOfACompleteDirectoryIsDamageNotAFreshStart) {

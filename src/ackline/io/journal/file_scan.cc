@@ -26,6 +26,8 @@ class Scanner {
       if (!search()) break;
     }
     scan_.used_bytes = std::min<std::uint64_t>(position_, content_.size());
+    scan_.seen_through =
+        std::max(scan_.seen_through, align_up(position_, kBlockBytes) + kMarkBytesMax);
     return std::move(scan_);
   }
 
@@ -120,6 +122,7 @@ class Scanner {
         accept(*found);
         return true;
       }
+      scan_.seen_through = std::max(scan_.seen_through, found->end);
       if (auto names = partitions_of(*found)) {
         gap.named.insert_or_assign(found->mark.lsn, std::move(*names));
       }

@@ -39,6 +39,8 @@ struct FileScan {
   Lsn synced_through;  // the highest any mark says
   std::uint64_t repaired = 0;
   std::uint64_t used_bytes = kFirstBatch;
+  // How far the file must go for the scan to have seen that no batch follows the last one.
+  std::uint64_t seen_through = 0;
 };
 
 struct ScanRange {

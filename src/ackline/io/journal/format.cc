@@ -40,6 +40,7 @@ std::array<std::byte, kFileHeaderBytes> encode_file_header(const FileHeader& hea
   put64(out.data() + 16, header.journal_id);
   put64(out.data() + 24, header.sequence);
   put64(out.data() + 32, header.first.value());
+  put64(out.data() + 40, header.size);
   put64(out.data() + kFileChecksumAt, checksum64(ByteView(out).first(kFileChecksumAt)));
   return out;
 }
@@ -59,6 +60,7 @@ HeaderState decode_file_header(ByteView bytes, FileHeader& header) {
   header.journal_id = get64(bytes.data() + 16);
   header.sequence = get64(bytes.data() + 24);
   header.first = Lsn(get64(bytes.data() + 32));
+  header.size = get64(bytes.data() + 40);
   return header.version == kVersion ? HeaderState::kGood : HeaderState::kNewer;
 }
 

@@ -43,6 +43,7 @@ struct FileHeader {
   std::uint64_t journal_id = 0;
   std::uint64_t sequence = 0;  // raised with every file that is taken into use
   Lsn first;                   // lsn of the first batch; files of a lower sequence end before it
+  std::uint64_t size = 0;      // bytes of the file when it was taken into use; 0: not said
 };
 
 enum class HeaderState : std::uint8_t {

@@ -62,7 +62,7 @@ Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t
   if (!file) return fail(file);
   if (auto done = (*file)->resize(0); !done) return done;
   if (auto done = fill_with_zeros(**file, size); !done) return done;
-  if (auto done = write_header(**file, next_sequence_++, first); !done) return done;
+  if (auto done = write_header(**file, first, size); !done) return done;
   if (auto done = (*file)->write(kFirstBatch, batches); !done) return done;
   failpoint(Failpoint::kJournalStartWritten);
   // Synced before it has its name: a file that can be found is whole.
@@ -135,7 +135,7 @@ Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   auto next =
       take_spare(std::max(options_.file_bytes, align_up(kFirstBatch + batch_bytes, kBlockBytes)));
   if (!next) return fail(next);
-  auto done = write_header(*next->file, next_sequence_++, first);
+  auto done = write_header(*next->file, first, next->size);
   failpoint(Failpoint::kJournalRollHeader);
   if (done && ghost_) done = banish_ghost(*next->file);
   if (!done) {
@@ -186,9 +186,12 @@ Result<JournalFiles::Spare> JournalFiles::take_spare(std::uint64_t size) {
   return made;
 }
 
-Result<void> JournalFiles::write_header(File& file, std::uint64_t sequence, Lsn first) {
-  const auto header = encode_file_header(
-      {.shard = options_.shard, .journal_id = journal_id_, .sequence = sequence, .first = first});
+Result<void> JournalFiles::write_header(File& file, Lsn first, std::uint64_t size) {
+  const auto header = encode_file_header({.shard = options_.shard,
+                                          .journal_id = journal_id_,
+                                          .sequence = next_sequence_++,
+                                          .first = first,
+                                          .size = size});
   if (auto done = file.write(0, header); !done) return done;
   return file.write(kSecondHeader, header);
 }

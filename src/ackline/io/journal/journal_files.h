@@ -74,7 +74,7 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
 
   [[nodiscard]] Result<void> roll(Lsn first, std::uint64_t batch_bytes);
   [[nodiscard]] Result<Spare> take_spare(std::uint64_t size);
-  [[nodiscard]] Result<void> write_header(File& file, std::uint64_t sequence, Lsn first);
+  [[nodiscard]] Result<void> write_header(File& file, Lsn first, std::uint64_t size);
   [[nodiscard]] Result<void> banish_ghost(File& next);
   void prepare_if_due();
   void prepared(Result<Spare> made);

@@ -20,7 +20,8 @@ constexpr Lsn kNoLimit{UINT64_MAX};
 struct FoundFile {
   std::string name;
   FileHeader header;
-  Lsn limit = kNoLimit;  // a later file starts here
+  Lsn limit = kNoLimit;     // a later file starts here
+  std::uint64_t bytes = 0;  // what is there of header.size
   FileScan scan;
   bool damaged = false;
 };
@@ -154,7 +155,8 @@ class Recovery {
       if (!is_live(file)) continue;
       auto content = load(file.name);
       if (!content) return fail(content);
-      result_.bytes_read += content->size();
+      file.bytes = content->size();
+      result_.bytes_read += file.bytes;
       if (next != file.header.first) previous = 0;
       file.scan = scan_file(as_bytes(*content), {.journal_id = result_.journal_id,
                                                  .first = file.header.first,
@@ -173,7 +175,21 @@ class Recovery {
           std::max(known_synced_, highest_synced_mark(as_bytes(*content), result_.journal_id));
     }
     known_synced_ = std::max(known_synced_, options_.synced_at_least);
+    for (FoundFile& file : files_) {
+      if (!is_cut_short(file)) continue;
+      // What is left of the marks tells of one batch, not of those that followed it.
+      file.scan.gaps.back().named.clear();
+      known_synced_ = std::max(known_synced_, file.scan.batches.back().lsn.next());
+    }
     return {};
+  }
+
+  // Something took the end of the file away, and it was not empty there: a batch at least is gone.
+  [[nodiscard]] bool is_cut_short(const FoundFile& file) const {
+    const auto& batches = file.scan.batches;
+    return is_live(file) && !batches.empty() && batches.front().lsn <= known_synced_ &&
+           batches.back().lsn.next() < file.limit && file.bytes < file.header.size &&
+           file.bytes < file.scan.seen_through;
   }
 
   // Every stretch of lsns, from the lowest needed one, that no file has.

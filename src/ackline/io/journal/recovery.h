@@ -8,7 +8,9 @@
 // Tail or damage: a batch that cannot be read is damage when its lsn is at or below the highest
 // `synced_through` of any batch header that can, else it was never promised and is cut off together
 // with all that follows it. The one hole: rot in the final batch, which no later batch has marked
-// synced, looks like a torn tail.
+// synced, looks like a torn tail. A file that became shorter than its header says, at a place where
+// a batch stood or should begin, is damage as well: a file with a synced batch has its whole size
+// on disk, and no crash takes that back.
 //
 // Blocking; any thread; not under a running Journal. Errors: kUnsupported (a newer format, named),
 // kCorrupt (files of another journal or shard), kUnavailable (the disk cannot be read), and what

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "ackline/base/log_text.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/meta/local/local_record.h"
 #include "ackline/meta/local/watch_hub.h"
@@ -108,8 +109,8 @@ Result<void> LocalMetaStoreImpl::load() {
           fine = fail(record);
         } else if (record->revision > revision_) {
           fine = fail(ErrorCode::kCorrupt,
-                      fmt::format("the meta record '{}' has revision {}, past the store's {}", key,
-                                  record->revision.value(), revision_.value()),
+                      fmt::format("the meta record '{}' has revision {}, past the store's {}",
+                                  log_text::name(key), record->revision.value(), revision_.value()),
                       "Restore the meta directory from a backup.");
         } else if (record->in_session) {
           orphans.push_back({std::string(key), std::nullopt, SessionId{}});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ackline/base/bytes.h"
+#include "ackline/base/log_text.h"
 
 namespace ackline::meta {
 namespace {
@@ -18,7 +19,8 @@ std::string sealed(std::string_view key, std::string bytes) {
 }
 
 std::unexpected<Error> corrupt(std::string_view key) {
-  return fail(ErrorCode::kCorrupt, fmt::format("the meta record '{}' is damaged", key),
+  return fail(ErrorCode::kCorrupt,
+              fmt::format("the meta record '{}' is damaged", log_text::name(key)),
               "Restore the meta directory from a backup.");
 }
 
@@ -35,8 +37,8 @@ Result<std::string_view> unsealed(std::string_view key, std::string_view bytes) 
   const auto version = static_cast<std::uint8_t>(body.front());
   if (version != kVersion) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("the meta record '{}' has version {}; this build knows version {}", key,
-                            version, kVersion),
+                fmt::format("the meta record '{}' has version {}; this build knows version {}",
+                            log_text::name(key), version, kVersion),
                 "Use the newer version of Ackline that wrote it.");
   }
   return body.substr(1);

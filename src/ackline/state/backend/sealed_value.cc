@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ackline/base/bytes.h"
+#include "ackline/base/log_text.h"
 
 namespace ackline::state {
 namespace {
@@ -35,7 +36,7 @@ Result<std::string_view> unseal(std::string_view what, std::uint8_t version, std
   if (found != version) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("the {} record '{}' has version {}; this build knows version {}", what,
-                            key, found, version),
+                            log_text::name(key), found, version),
                 "Use the newer version of Ackline that wrote it.");
   }
   return body.substr(1);
@@ -43,7 +44,7 @@ Result<std::string_view> unseal(std::string_view what, std::uint8_t version, std
 
 Error corrupt_value(std::string_view what, std::string_view key) {
   return {ErrorCode::kCorrupt,
-          fmt::format("the {} record '{}' is damaged", what, key),
+          fmt::format("the {} record '{}' is damaged", what, log_text::name(key)),
           "Restore the data directory from a backup, or remove the damaged store.",
           {}};
 }

@@ -124,6 +124,30 @@ TEST_F(JournalDamageTest, ADamagedFileIsSetAsideNotRemoved) {
   EXPECT_FALSE(fs.exists(kFirstFile).value());
 }
 
+// No crash makes a file shorter whose first batch was synced. The last event is not marked by a
+// later batch: only the length tells that it is gone.
+TEST_F(JournalDamageTest, AFileCutShortIsDamageUnlessItsEndIsSeenToBeEmpty) {
+  fill();
+  const auto content = fs.contents(kFirstFile).value();
+  const std::uint64_t end = place_of("event-5");
+  std::size_t harmless = 0;
+  std::size_t found = 0;
+  for (std::uint64_t size = place_of("event-1") + 200; size < content.size(); size += 24) {
+    auto copy = fs.clone();
+    ASSERT_TRUE((*copy->open(kFirstFile, OpenMode::kReadWrite))->resize(size));
+    const auto read = read_back(*copy, "/data/journal");
+    ASSERT_TRUE(read) << size << ": " << read.error().detail;
+    const bool whole = read->records.size() == 5;
+    const bool damaged = !read->recovery.damage.empty();
+    ASSERT_TRUE(whole || damaged) << size;
+    if (size < end) ASSERT_TRUE(read->recovery.is_damaged(PartitionNumber{5})) << size;
+    if (size >= end + 2 * journal::kBlockBytes) ASSERT_FALSE(damaged) << size;
+    (damaged ? found : harmless) += 1;
+  }
+  EXPECT_GT(found, 100U);
+  EXPECT_GT(harmless, 100U);
+}
+
 TEST_F(JournalDamageTest, DamageIsReportedAgainAtEachStartUntilACheckpointPasses) {
   fill();
   fs.flip_bit(kFirstFile, place_of("event-2"), 0);
