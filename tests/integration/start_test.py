@@ -163,8 +163,8 @@ def test_an_idle_server_uses_no_cpu():
         wakes, milliseconds = used()
         time.sleep(4)
         wakes, milliseconds = used()[0] - wakes, used()[1] - milliseconds
-        # One look a second at what is due; a wake costs more when others have the caches.
-        check(wakes <= 20, f"{wakes} wake-ups in 4 idle seconds")
+        # A look a second at what is due, in a few threads; a wake costs more when others have the caches.
+        check(wakes <= 40, f"{wakes} wake-ups in 4 idle seconds")
         check(milliseconds <= 40, f"{milliseconds} ms of CPU in 4 idle seconds")
 
 
