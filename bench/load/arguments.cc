@@ -53,6 +53,9 @@ cli::load::AcklineOptions Arguments::ackline() const {
       text("--deliver") == "stream" ? cli::load::Delivery::kStream : cli::load::Delivery::kPoll;
   options.poll_max = number("--poll-max", options.poll_max);
   options.ack_max = number("--ack-max", options.ack_max);
+  options.nack_every = number("--nack-every", 0);
+  options.poison_every = number("--poison-every", 0);
+  options.attempts = number("--attempts", options.attempts);
   return options;
 }
 

@@ -21,7 +21,8 @@ class Arguments {
   [[nodiscard]] std::vector<std::string> clients() const;
   // --events --batch --unanswered --rate --copies
   [[nodiscard]] cli::load::CyclePlan plan() const;
-  // --address --topic --size --connections --deliver stream|poll --poll-max --ack-max
+  // --address --topic --size --connections --deliver stream|poll --poll-max --ack-max --nack-every
+  // --poison-every --attempts
   [[nodiscard]] cli::load::AcklineOptions ackline() const;
 
  private:

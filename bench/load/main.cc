@@ -3,7 +3,9 @@
 //
 //   publish    --topic T --events N [--batch N] [--rate N] [--connections N] [--unanswered N]
 //   cycle      the same and --clients A,B [--deliver stream|poll] [--poll-max N] [--ack-max N]:
-//              publishes and, at once, takes deliveries and acks them until all are acked
+//              [--nack-every N] [--poison-every N] [--attempts N] [--rounds N]
+//              publishes and, at once, takes deliveries and acks them until all are acked; a line a
+//              round
 //   deliver    --clients A,B --events N ...: what is published already
 //   hold       --clients A,B --events N (each): polls and never acks; --samples FILE takes every
 //              --every th delivery, one line each
@@ -45,9 +47,11 @@ int cycle(const Arguments& arguments, bool publishes, bool consumes) {
   if (consumes && options.clients.empty()) return give_up("--clients is missing");
   Loop loop;
   AcklineTarget target(loop, options);
-  const auto report = run_cycle(loop, target, plan);
-  if (!report) return give_up(report.error().detail);
-  print(*report);
+  for (std::uint64_t round = 0; round < arguments.number("--rounds", 1); ++round) {
+    const auto report = run_cycle(loop, target, plan);
+    if (!report) return give_up(report.error().detail);
+    print(*report);
+  }
   return 0;
 }
 

@@ -38,6 +38,14 @@ std::string batch_request(const AcklineOptions& options, std::size_t count) {
       options.topic, options.address, body.size(), body);
 }
 
+std::uint64_t number_after(std::string_view text, std::string_view mark) {
+  std::uint64_t number = 0;
+  const std::size_t at = text.find(mark);
+  if (at == std::string_view::npos) return number;
+  std::from_chars(text.data() + at + mark.size(), text.data() + text.size(), number);
+  return number;
+}
+
 // The number in the id of the event in a delivery.
 std::uint64_t event_number(std::string_view delivery) {
   const std::size_t event = delivery.find(R"("event":{)");
@@ -51,12 +59,12 @@ std::uint64_t event_number(std::string_view delivery) {
 }
 
 // {"acked":N,"failed":0,… or {"status":"acked",…: how many, 0 when not each counted.
-std::size_t acks_counted(std::string_view body) {
-  constexpr std::string_view kMany = R"({"acked":)";
+std::size_t settles_counted(std::string_view body, bool nacks) {
+  const std::string_view many = nacks ? R"({"nacked":)" : R"({"acked":)";
   if (body.starts_with(R"({"status":"a)")) return 1;  // acked or already
-  if (!body.starts_with(kMany) || body.find(R"(,"failed":0,)") == std::string_view::npos) return 0;
+  if (!body.starts_with(many) || body.find(R"(,"failed":0,)") == std::string_view::npos) return 0;
   std::size_t count = 0;
-  std::from_chars(body.data() + kMany.size(), body.data() + body.size(), count);
+  std::from_chars(body.data() + many.size(), body.data() + body.size(), count);
   return count;
 }
 
@@ -100,8 +108,14 @@ struct AcklineTarget::Acks {
           return used;
         }) {}
   HttpAnswers answers;
-  std::deque<std::size_t> asked;  // ids of each ack that is not answered, oldest first; 0: a poll
-  Client* polls = nullptr;        // whose polls go over this connection too
+  // Requests that are not answered, oldest first.
+  struct Asked {
+    std::size_t ids = 0;   // 0: a poll
+    std::size_t done = 0;  // of them, what counts as acked
+    bool nacks = false;
+  };
+  std::deque<Asked> asked;
+  Client* polls = nullptr;  // whose polls go over this connection too
   Connection connection;
 };
 
@@ -110,6 +124,9 @@ struct AcklineTarget::Client {
   Acks* acks = nullptr;
   std::string ids;  // to ack: "a","b"
   std::size_t id_count = 0;
+  std::string nack_ids;
+  std::size_t nack_count = 0;
+  std::size_t dead_count = 0;  // of those, at their last attempt
   std::unique_ptr<HttpStream> stream;
   std::unique_ptr<Connection> connection;  // of the stream
 };
@@ -205,11 +222,24 @@ void AcklineTarget::published(Publisher& publisher, int status, std::string_view
 }
 
 void AcklineTarget::deliver(Client& client, std::string_view id, std::string_view delivery) {
-  if (client.id_count == 0) dirty_.push_back(&client);
-  client.ids.append(client.ids.empty() ? "\"" : ",\"").append(id).push_back('"');
-  ++client.id_count;
-  account_->delivered(event_number(delivery));
+  const std::uint64_t number = event_number(delivery);
+  const Verdict verdict = judge(number, delivery);
+  if (client.id_count + client.nack_count == 0) dirty_.push_back(&client);
+  std::string& ids = verdict.nack ? client.nack_ids : client.ids;
+  ids.append(ids.empty() ? "\"" : ",\"").append(id).push_back('"');
+  ++(verdict.nack ? client.nack_count : client.id_count);
+  if (verdict.dead) ++client.dead_count;
+  account_->delivered(number);
   if (client.id_count >= options_.ack_max) send_acks(client);
+  if (client.nack_count >= options_.ack_max) send_nacks(client);
+}
+
+AcklineTarget::Verdict AcklineTarget::judge(std::uint64_t number, std::string_view delivery) const {
+  const auto one_in = [&](std::uint64_t every) { return every > 0 && number % every == every / 2; };
+  const bool poison = one_in(options_.poison_every);
+  if (!poison && !one_in(options_.nack_every)) return {};
+  const std::uint64_t attempt = number_after(delivery, R"("attempt":)");
+  return {.nack = poison || attempt == 1, .dead = poison && attempt >= options_.attempts};
 }
 
 void AcklineTarget::send_acks(Client& client) {
@@ -219,22 +249,34 @@ void AcklineTarget::send_acks(Client& client) {
           ? fmt::format(R"({{"clientId":"{}","deliveryId":{}}})", client.name, client.ids)
           : fmt::format(R"({{"clientId":"{}","deliveryIds":[{}]}})", client.name, client.ids);
   append_post(client.acks->connection.out(), options_.address, "/events/ack", body);
-  client.acks->asked.push_back(client.id_count);
+  client.acks->asked.push_back({client.id_count, client.id_count, false});
   client.ids.clear();
   client.id_count = 0;
 }
 
+void AcklineTarget::send_nacks(Client& client) {
+  if (client.nack_count == 0) return;
+  append_post(client.acks->connection.out(), options_.address, "/events/nack",
+              fmt::format(R"({{"clientId":"{}","deliveryIds":[{}],"reason":"as the run says"}})",
+                          client.name, client.nack_ids));
+  client.acks->asked.push_back({client.nack_count, client.dead_count, true});
+  client.nack_ids.clear();
+  client.nack_count = 0;
+  client.dead_count = 0;
+}
+
 void AcklineTarget::acked(Acks& acks, int status, std::string_view body) {
-  const std::size_t ids = acks.asked.front();
+  const Acks::Asked asked = acks.asked.front();
   acks.asked.pop_front();
   if (status != 200) {
     return loop_.fail(fmt::format("the server answered {} {}", status, body.substr(0, 300)));
   }
-  if (ids == 0) return take_poll(*acks.polls, body);
-  if (acks_counted(body) != ids) {
-    return loop_.fail(fmt::format("not every ack counted: {}", body.substr(0, 300)));
+  if (asked.ids == 0) return take_poll(*acks.polls, body);
+  if (settles_counted(body, asked.nacks) != asked.ids) {
+    return loop_.fail(
+        fmt::format("not every {} counted: {}", asked.nacks ? "nack" : "ack", body.substr(0, 300)));
   }
-  account_->acked(ids);
+  account_->acked(asked.done);
 }
 
 void AcklineTarget::take_poll(Client& client, std::string_view body) {
@@ -247,6 +289,7 @@ void AcklineTarget::take_poll(Client& client, std::string_view body) {
   }
   // Before the poll: answers come in the order of the requests, and a poll may wait.
   send_acks(client);
+  send_nacks(client);
   poll(client);
   loop_.flush(client.acks->connection);
 }
@@ -255,11 +298,14 @@ void AcklineTarget::poll(Client& client) {
   fmt::format_to(std::back_inserter(client.acks->connection.out()),
                  "GET /events/poll?clientId={}&max={}&timeoutMs=1000 HTTP/1.1\r\nHost: {}\r\n\r\n",
                  client.name, options_.poll_max, options_.address);
-  client.acks->asked.push_back(0);
+  client.acks->asked.push_back({});
 }
 
 void AcklineTarget::flush() {
-  for (Client* client : dirty_) send_acks(*client);
+  for (Client* client : dirty_) {
+    send_acks(*client);
+    send_nacks(*client);
+  }
   dirty_.clear();
   const auto leave = [this](auto& all) {
     for (const auto& one : all) {

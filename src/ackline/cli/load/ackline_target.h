@@ -28,6 +28,11 @@ struct AcklineOptions {
   Delivery delivery = Delivery::kPoll;
   std::size_t poll_max = 500;  // deliveries in an answer
   std::size_t ack_max = 1000;  // ids in an ack; 1: one request each
+  // One event in so many is nacked at its first attempt; one in so many at each, until it is dead
+  // after `attempts`. 0: none. Such an event counts as acked when it is done with.
+  std::uint64_t nack_every = 0;
+  std::uint64_t poison_every = 0;
+  std::uint64_t attempts = 5;  // of the group
 };
 
 class AcklineTarget final : public Target {
@@ -48,10 +53,17 @@ class AcklineTarget final : public Target {
 
   void published(Publisher& publisher, int status, std::string_view body);
   void deliver(Client& client, std::string_view id, std::string_view delivery);
+  // Whether the event is to be nacked now, and whether that ends it.
+  struct Verdict {
+    bool nack = false;
+    bool dead = false;
+  };
+  [[nodiscard]] Verdict judge(std::uint64_t number, std::string_view delivery) const;
   void take_poll(Client& client, std::string_view body);
   void acked(Acks& acks, int status, std::string_view body);
   void poll(Client& client);
   void send_acks(Client& client);
+  void send_nacks(Client& client);
 
   Loop& loop_;
   AcklineOptions options_;
