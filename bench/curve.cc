@@ -27,23 +27,10 @@ struct Point {
     }
   }
   // False: nothing came any more.
-  bool run(std::uint64_t events) {
-    std::uint64_t since_tick = 0;
-    for (std::uint64_t done = 0; done < events;) {
-      const std::uint64_t acked = world->turn(random);
-      if (acked == 0) return false;
-      done += acked;
-      since_tick += acked;
-      if (since_tick >= 4000) {
-        since_tick = 0;
-        world->tick(world->now.plus(1));
-      }
-    }
-    return true;
-  }
+  bool run(std::uint64_t events) { return turns.run(*world, events); }
   Rounds rounds;
   std::unique_ptr<World> world;
-  Random random{7};
+  Turns turns;
 };
 
 int run(const std::string& of, const std::string& points, std::uint64_t rounds,

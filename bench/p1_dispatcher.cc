@@ -29,26 +29,16 @@ struct Lane {
   }
   // False: nothing came any more.
   bool run(std::uint64_t events) {
-    std::uint64_t since_tick = 0;
-    for (std::uint64_t done = 0; done < events;) {
-      const std::uint64_t acked = world->turn(random);
-      if (acked == 0) return false;
-      done += acked;
-      since_tick += acked;
-      if (since_tick >= 4000) {
-        since_tick = 0;
-        world->tick(world->now.plus(1));
-        // Somebody looks at explain once a turn of the clock.
-        if (explained) blockers += world->dispatcher.blocker(kKey, world->now).offset.value() >= 0;
-      }
-    }
-    return true;
+    return turns.run(*world, events, [this] {
+      // Somebody looks at explain once a turn of the clock.
+      if (explained) blockers += world->dispatcher.blocker(kKey, world->now).offset.value() >= 0;
+    });
   }
   Rounds rounds;
   std::unique_ptr<World> world;
   bool explained;
   std::uint64_t blockers = 0;
-  Random random{7};
+  Turns turns;
 };
 
 int run(std::uint64_t pairs, std::uint64_t events) {

@@ -6,10 +6,9 @@
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
+#include <semaphore>
 
 #include "ackline/base/clock.h"
 #include "ackline/io/fs/posix_file_system.h"
@@ -59,10 +58,8 @@ class Loop {
   // Blocks until `events` were delivered and acked.
   void run(std::uint64_t events) {
     left_ = events;
-    finished_ = false;
     loop_.post([this] { turn(); });
-    std::unique_lock lock(mutex_);
-    condition_.wait(lock, [this] { return finished_; });
+    finished_.acquire();
   }
   // Closes the journal. The loop lives on for syncs that are under way.
   void close() {
@@ -91,9 +88,7 @@ class Loop {
       loop_.post([this] { turn(); });
       return;
     }
-    const std::scoped_lock lock(mutex_);
-    finished_ = true;
-    condition_.notify_one();
+    finished_.release();
   }
 
   io::net::EventLoop loop_;
@@ -102,9 +97,7 @@ class Loop {
   Random random_{7};
   std::uint64_t left_ = 0;
   std::uint64_t settled_ = 0;
-  std::mutex mutex_;
-  std::condition_variable condition_;
-  bool finished_ = false;
+  std::binary_semaphore finished_{0};
 };
 
 // A row a delivery: written when it is offered, deleted when it is acked, a thousand later.

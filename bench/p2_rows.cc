@@ -6,9 +6,8 @@
 // --pairs N --events N.
 #include <fmt/format.h>
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
+#include <semaphore>
 
 #include "ackline/base/clock.h"
 #include "ackline/io/fs/posix_file_system.h"
@@ -61,10 +60,8 @@ class Loop final : public state::RecordSink {
   // Blocks until `events` were delivered and acked, and the acks are written.
   void run(std::uint64_t events) {
     left_ = events;
-    finished_ = false;
     loop_.post([this] { turn(); });
-    std::unique_lock lock(mutex_);
-    condition_.wait(lock, [this] { return finished_; });
+    finished_.acquire();
   }
   void close() {
     loop_.call([this] { rows_.reset(); });
@@ -97,9 +94,7 @@ class Loop final : public state::RecordSink {
       loop_.post([this] { turn(); });
       return;
     }
-    const std::scoped_lock lock(mutex_);
-    finished_ = true;
-    condition_.notify_one();
+    finished_.release();
   }
 
   io::net::EventLoop loop_;
@@ -110,9 +105,7 @@ class Loop final : public state::RecordSink {
   Random random_{7};
   std::uint64_t left_ = 0;
   bool waiting_ = false;
-  std::mutex mutex_;
-  std::condition_variable condition_;
-  bool finished_ = false;
+  std::binary_semaphore finished_{0};
 };
 
 int run(const std::string& directory, std::uint64_t pairs, std::uint64_t events) {

@@ -20,23 +20,9 @@ struct Shard {
       : world(std::make_unique<World>(keys, kWindow, window_bytes, partitions)) {
     world->fill();
   }
-  void run(std::uint64_t events) {
-    for (std::uint64_t done = 0; done < events;) {
-      const std::uint64_t acked = world->turn(random);
-      if (acked == 0) return;
-      done += acked;
-      since_tick += acked;
-      if (since_tick >= 4000) {
-        since_tick = 0;
-        world->tick(world->now.plus(1));
-      }
-      total += acked;
-    }
-  }
+  void run(std::uint64_t events) { turns.run(*world, events); }
   std::unique_ptr<World> world;
-  std::uint64_t since_tick = 0;
-  std::uint64_t total = 0;
-  Random random{7};
+  Turns turns;
 };
 
 struct Lane {
@@ -56,7 +42,7 @@ struct Lane {
   }
   [[nodiscard]] std::uint64_t total() const {
     std::uint64_t sum = 0;
-    for (const auto& shard : all) sum += shard->total;
+    for (const auto& shard : all) sum += shard->turns.total();
     return sum;
   }
   Rounds rounds;
