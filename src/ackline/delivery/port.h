@@ -63,7 +63,7 @@ struct DeadLetterRequest {
 
 enum class ReadStatus : std::uint8_t {
   kReady,    // `out` is filled; empty events with a larger `next` are gaps
-  kPending,  // comes by Dispatcher::on_read
+  kPending,  // comes by Dispatcher::on_read: later, or has come while `read` ran
   kFailed,   // quarantined or unavailable: the dispatcher asks again after a wait
 };
 

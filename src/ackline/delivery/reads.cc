@@ -70,12 +70,17 @@ ReadStatus Dispatcher::Impl::read(Progress& progress, ReadPlace from, std::uint3
   const ProgressKey key{progress.key.progress, from.partition};
   out.events.clear();
   out.buffers.clear();
+  progress.reading = true;
   const ReadStatus status = port_.read(key, from.offset, events, options_.read_bytes, out);
   if (status == ReadStatus::kPending) {
-    progress.reading = true;
-    progress.arrived_from.reset();
-    progress.arrived = {};
-  } else if (status == ReadStatus::kFailed) {
+    if (progress.reading) {  // else it has come already
+      progress.arrived_from.reset();
+      progress.arrived = {};
+    }
+    return status;
+  }
+  progress.reading = false;
+  if (status == ReadStatus::kFailed) {
     progress.read_again_at = clock_.plus(kReadAgainMs);
     rearm(progress);
   }

@@ -232,6 +232,17 @@ TEST_F(ProgressTest, AReadThatPendsIsTakenWhenItComes) {
   EXPECT_THAT(take_offsets(), ElementsAre(0, 1, 2));
 }
 
+// The page that was missing a moment ago is there when the shard looks once more.
+TEST_F(ProgressTest, AReadThatComesWhileItIsAskedForIsNotWaitedForTwice) {
+  reads_come_at_once = true;
+  append_many(3);
+  run();
+  EXPECT_THAT(take_offsets(), ElementsAre(0, 1, 2));
+  append_many(2);
+  run();
+  EXPECT_THAT(take_offsets(), ElementsAre(3, 4));
+}
+
 TEST_F(ProgressTest, AReadThatFailsIsTriedAgainAfterAWait) {
   reads_fail = true;
   append_many(3);

@@ -56,6 +56,7 @@ class Rig : public DispatcherPort {
   std::map<PartitionNumber, Offset> ends;
   std::map<PartitionNumber, Offset> log_starts;
   bool reads_pend = false;
+  bool reads_come_at_once = false;  // pend, and are answered before `read` returns
   bool reads_fail = false;
   bool dlq_full = false;
   bool auto_dlq = true;
@@ -79,6 +80,10 @@ class Rig : public DispatcherPort {
   ReadStatus read(ProgressKey key, Offset from, std::uint32_t max_events, std::uint32_t /*bytes*/,
                   log::ReadBatch& out) override {
     if (reads_fail) return ReadStatus::kFailed;
+    if (reads_come_at_once) {
+      d->on_read(key, from, batch(key.partition, from, max_events), now);
+      return ReadStatus::kPending;
+    }
     if (reads_pend) {
       pending_reads.emplace_back(key, from);
       return ReadStatus::kPending;
