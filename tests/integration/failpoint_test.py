@@ -5,9 +5,11 @@ Clients and an operator keep everything going at once: publishes, polls, acks, r
 topics that come and go. The server is started with one failpoint armed at a chosen visit and must die there; the next start
 is compared with the clients' record, and at the end of each lane the backlog is settled and everything is audited
 (tests/integration/lib/history.py). Every point that the header declares is killed at KILLS times (5; 25 with SOAK=1), at
-different visits; a point that is not reached fails the test. The points are shared among two lanes. A table ends the run.
+different visits; a point that is not reached fails the test. The points are shared among two lanes; a third keeps deliveries
+as rows (`delivery.store: rocksdb`) and dies at the steps of their commits and moves and of a changed number of shards. A
+table ends the run.
 
---only NAME one point, --seed N, --kills N.
+--only NAME one point (with --rows where deliveries are rows), --seed N, --kills N.
 """
 import argparse
 import contextlib
@@ -31,6 +33,8 @@ REACH_S = 30  # within which a point must be reached
 # How the driver brings a process to a point, and from which visits it chooses.
 STARTS = ("journal.start.", "boot.")
 LAYOUT = ("layout.",)
+ROWS = ("rows.",)
+MOVES = ("rows.cleared", "rows.taken-over", "rows.started", "rows.in-meta")
 STOPS = ("stop.",)
 RARE = ("change.", "lane.", "reopened", "log-start.", "audit.", "partition.", "segment.remove.", "segment.seal.",
         "index.", "segment.made", "offsets.", "journal.roll.", "journal.spare.", "journal.remove.", "replace.")
@@ -41,6 +45,13 @@ def points():
     text = (ROOT / "src/ackline/io/failpoint.h").read_text()
     block = re.search(r"kFailpointNames = \{(.*?)\};", text, re.S)[1]
     return re.findall(r'"([^"]+)"', block)
+
+
+def points_of(lane):
+    """Of the third lane: those of rows, and a changed number of shards once more."""
+    if lane == 2:
+        return [name for name in points() if name.startswith(ROWS + LAYOUT)]
+    return [name for name in points() if not name.startswith(ROWS)][lane::2]
 
 
 class Points(Lane):
@@ -148,7 +159,8 @@ class Points(Lane):
         self.history.check("after a start")
 
     def kill_at(self, point, visit):
-        if point.startswith(LAYOUT):
+        # Rows are all made anew when the number of shards changes.
+        if point.startswith(LAYOUT) or point in MOVES:
             self.server.config["server.shards"] = 5 - self.server.config["server.shards"]
         if point == "boot.clean-mark.gone":
             self.start_plain()
@@ -163,18 +175,27 @@ class Points(Lane):
             self.history.killed()
 
 
+class RowPoints(Points):
+    """The same, with deliveries as rows."""
+    config = {**Points.config, "delivery.store": "rocksdb"}
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.history.kill_loses_offers = True
+
+
 def visits_of(point, kills, rng):
     """Different ones, as far as a process gets to them."""
     if point in ("boot.meta.loaded", "boot.clean-mark.gone", "boot.checkpoints.read", "boot.replayed", "layout.recorded",
-                 "stop.marked"):
+                 "layout.in-meta", "rows.cleared", "rows.in-meta", "stop.marked"):
         return [1] * kills
-    most = (2 if point.startswith(STARTS + LAYOUT + STOPS) else SELDOM if point.startswith(RARE)
+    most = (2 if point.startswith(STARTS + LAYOUT + STOPS + MOVES) else SELDOM if point.startswith(RARE)
             else SOME if point.startswith(("checkpoint.", "cut.", "turn.dead-letter.")) else OFTEN)
     return [1 + (i if i < most and most <= SELDOM else rng.randrange(most)) for i in range(kills)]
 
 
-def run_lane(names, seed, kills):
-    lane = Points(seed)
+def run_lane(names, seed, kills, rows):
+    lane = RowPoints(seed) if rows else Points(seed)
     table = []
     lane.up = False
     try:
@@ -213,28 +234,32 @@ def main():
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--only", action="append")
     parser.add_argument("--lane", type=int)
+    parser.add_argument("--rows", action="store_true")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     arguments = parser.parse_args()
-    names = arguments.only or points()
     if arguments.lane is not None or arguments.only:
-        run_lane(names if arguments.only else names[arguments.lane::2], arguments.seed, arguments.kills)
+        run_lane(arguments.only or points_of(arguments.lane), arguments.seed, arguments.kills,
+                 arguments.rows or arguments.lane == 2)
         return 0
     command = [sys.executable, __file__, "--kills", str(arguments.kills), "--seed", str(arguments.seed), "--lane"]
-    lanes = [subprocess.Popen([*command, str(lane)], stdout=subprocess.PIPE, text=True) for lane in range(2)]
+    lanes = [subprocess.Popen([*command, str(lane)], stdout=subprocess.PIPE, text=True) for lane in range(3)]
     outputs = [lane.communicate()[0] for lane in lanes]
     failed = sum(lane.returncode != 0 for lane in lanes)
-    rows = {}
-    for text in outputs:
-        rows.update({m[1]: (int(m[2]), int(m[3])) for m in
-                     re.finditer(r"^point (\S+) kills (\d+) visits (\d+)", text, re.M)})
+    print(f"seed {arguments.seed}")
+    passed = total = 0
+    for number, text in enumerate(outputs):
         print("\n".join(line for line in text.splitlines() if not line.startswith("point ")), flush=True)
-    print(f"seed {arguments.seed}\n{'failpoint':<34}{'kills':>7}{'visits':>8}")
-    for name in names:
-        kills, visits = rows.get(name, (0, 0))
-        failed += kills < arguments.kills
-        print(f"{name:<34}{kills:>7}{visits:>8}{'' if kills >= arguments.kills else '  NOT REACHED'}")
-    print(f"{len(names)} points, {sum(kills for kills, _ in rows.values())} kills", flush=True)
-    print(f"{sum(kills >= arguments.kills for kills, _ in rows.values())} passed, {failed} failed")
+        reached = {m[1]: (int(m[2]), int(m[3])) for m in
+                   re.finditer(r"^point (\S+) kills (\d+) visits (\d+)", text, re.M)}
+        print(f"{'failpoint, deliveries as rows' if number == 2 else 'failpoint':<34}{'kills':>7}{'visits':>8}")
+        for name in points_of(number):
+            kills, visits = reached.get(name, (0, 0))
+            total += kills
+            passed += kills >= arguments.kills
+            failed += kills < arguments.kills
+            print(f"{name:<34}{kills:>7}{visits:>8}{'' if kills >= arguments.kills else '  NOT REACHED'}")
+    print(f"{len(points())} points, {total} kills", flush=True)
+    print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
 

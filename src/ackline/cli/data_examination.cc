@@ -9,6 +9,8 @@
 #include "ackline/base/counted.h"
 #include "ackline/base/random.h"
 #include "ackline/cli/data_examiner.h"
+#include "ackline/cli/row_store.h"
+#include "ackline/cli/stored_catalog.h"
 #include "ackline/io/kv/rocksdb_key_value.h"
 #include "ackline/meta/local/local_meta_store.h"
 #include "ackline/runtime/catalog_records.h"
@@ -169,12 +171,51 @@ void Examiner::examine_offsets() {
   add(FindingLevel::kFine, path, counted(records, "record"));
 }
 
+// After the shards: progress cannot be ahead of the log.
+void Examiner::examine_rows() {
+  const std::string path = data_->deliveries_path();
+  const auto there = fs_.exists(path);
+  const auto catalog = read_stored_catalog(fs_, data_->meta_path());
+  if (!there || !catalog || (!*there && !catalog->rows)) return;  // told where it is looked at
+  const auto rows = read_rows(path, *catalog);
+  if (!rows) {
+    add(FindingLevel::kDamage, path,
+        fmt::format("the delivery store is {}: {}", *there ? "damaged" : "missing",
+                    rows.error().detail),
+        std::string(state::kDeliveriesRemedy));
+    return;
+  }
+  if (!catalog->rows) {
+    add(FindingLevel::kNote, path, "deliveries are in the journals; this store is of before",
+        "It may be removed while no server runs.");
+    return;
+  }
+  for (const auto& [progress, counts] : *rows) {
+    add(FindingLevel::kFine, path,
+        fmt::format("{}: {} in flight, {} settled past the frontier, {}, on {}",
+                    catalog->name_of(progress), counts.in_flight, counts.settled,
+                    counted(counts.dead, "dead letter"), counted(counts.partitions, "partition")));
+    for (const auto& [partition, frontier] : counts.frontiers) {
+      const auto end = ends_.find(partition);
+      if (end == ends_.end() || frontier < end->second) continue;
+      add(FindingLevel::kProblem, path,
+          fmt::format("{} has settled offset {} of {}, and the log ends at {}",
+                      catalog->name_of(progress), frontier.value(), name_of(partition),
+                      end->second.value()),
+          "Log and store are not of one moment. The next start lets the group begin where the log "
+          "begins; restore both from one backup to have more.");
+    }
+  }
+  if (rows->empty()) add(FindingLevel::kFine, path, "no rows");
+}
+
 Examination Examiner::run() {
   if (open()) {
     examine_token();
     examine_meta();
     examine_offsets();
     examine_shards();
+    examine_rows();
     examine_partitions();
   }
   return std::move(out_);

@@ -36,6 +36,7 @@ class Examiner {
   void decode_records(meta::MetaStore& meta);
   void examine_offsets();
   void examine_shards();
+  void examine_rows();
   void examine_checkpoint(const ShardPlace& place, io::RecoverOptions& options);
   void examine_journal(const ShardPlace& place, const io::RecoverOptions& options);
   void examine_partitions();
@@ -50,6 +51,7 @@ class Examiner {
   bool meta_read_ = false;
   std::map<PartitionNumber, std::string> names_;
   std::map<PartitionNumber, std::string> sections_;  // the log's part
+  std::map<PartitionNumber, Offset> ends_;           // of what a start finds
 };
 
 }  // namespace ackline::cli

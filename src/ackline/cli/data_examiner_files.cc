@@ -9,7 +9,9 @@
 #include "ackline/cli/data_examiner.h"
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/log/local/doctor.h"
+#include "ackline/log/local/records.h"
 #include "ackline/runtime/shard_checkpoint.h"
+#include "ackline/state/records.h"
 
 namespace ackline::cli {
 
@@ -83,6 +85,7 @@ void Examiner::examine_checkpoint(const ShardPlace& place, io::RecoverOptions& o
           "The other partitions go on; restore this one from a backup, or delete its topic.");
     } else {
       sections_[section.partition] = first;
+      if (const auto log = log::decode_section(first)) ends_[section.partition] = log->next;
     }
   }
   add(FindingLevel::kFine, io::join(place.path, found.file),
@@ -92,7 +95,14 @@ void Examiner::examine_checkpoint(const ShardPlace& place, io::RecoverOptions& o
 void Examiner::examine_journal(const ShardPlace& place, const io::RecoverOptions& options) {
   const auto recovered = io::recover_journal(
       fs_, place.path, options, [](const io::JournalRecovery&) { return Result<void>(); },
-      [](Lsn, const io::JournalRecord&) { return Result<void>(); });
+      [this](Lsn, const io::JournalRecord& record) -> Result<void> {
+        if (static_cast<state::RecordType>(record.type) != state::RecordType::kPublish) return {};
+        if (const auto publish = log::decode_publish(record.body)) {
+          Offset& end = ends_[record.partition];
+          end = std::max(end, publish->base.plus(publish->events));
+        }
+        return {};
+      });
   if (!recovered) {
     add(FindingLevel::kDamage, place.path, recovered.error());
     return;

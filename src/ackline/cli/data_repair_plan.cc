@@ -11,6 +11,7 @@
 #include "ackline/base/random.h"
 #include "ackline/cli/data_repair.h"
 #include "ackline/cli/repaired_checkpoint.h"
+#include "ackline/cli/row_store.h"
 #include "ackline/cli/shard_place.h"
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/io/journal/recovery.h"
@@ -38,6 +39,7 @@ class RepairPlanner {
   void run() {
     read_meta();
     look_at_offsets();
+    look_at_rows();
     look_at_shards();
     look_at_directories();
   }
@@ -103,6 +105,12 @@ class RepairPlanner {
                   "): it is taken away, and the next start makes it again from the journals. "
                   "Nothing is lost.",
               path);
+  }
+
+  void look_at_rows() {
+    RowStoreRepair repair = plan_row_store_repair(fs_, plan_.data_);
+    if (repair.step) plan_.steps_.push_back(std::move(*repair.step));
+    if (repair.without) plan_.without_.push_back(std::move(*repair.without));
   }
 
   void look_at_shards() {

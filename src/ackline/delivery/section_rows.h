@@ -74,12 +74,26 @@ inline void put(ByteWriter& to, const LaneItem& item) {
 }
 
 // What stands before the frontier, without the generation.
+struct HeadPart {
+  Offset start;
+  std::uint64_t gone = 0;
+  bool clamped = false;
+  Offset known_end;
+  Offset offered_below;
+};
+inline void put_head(ByteWriter& to, const HeadPart& head) {
+  to.svarint(head.start.value());
+  to.varint(head.gone);
+  to.u8(head.clamped ? 1 : 0);
+  to.svarint(head.known_end.value());
+  to.svarint(head.offered_below.value());
+}
 inline void put_head(ByteWriter& to, const Progress& progress) {
-  to.svarint(progress.start.value());
-  to.varint(progress.gone);
-  to.u8(progress.clamped ? 1 : 0);
-  to.svarint(progress.known_end.value());
-  to.svarint(progress.offered_below.value());
+  put_head(to, HeadPart{.start = progress.start,
+                        .gone = progress.gone,
+                        .clamped = progress.clamped,
+                        .known_end = progress.known_end,
+                        .offered_below = progress.offered_below});
 }
 
 // What stands before a lane's items.

@@ -47,21 +47,29 @@ std::string bytes_of(const Parts&... parts) {
 }
 
 // Kind, group, and the heads of the section's body.
-std::string head_bytes(const Progress& progress) {
+std::string head_bytes(std::uint8_t kind, ProgressNumber group, std::string_view progress,
+                       std::string_view lane) {
   std::string out;
   ByteWriter to(out);
-  to.u8(progress.is_lane() ? section::kLaneKind : section::kGroupKind);
-  to.varint(progress.group->spec.number.value());
-  std::string head;
-  ByteWriter head_to(head);
-  section::put_head(head_to, progress);
-  to.blob(head);
-  head.clear();
-  if (progress.is_lane()) {
-    section::put_head(head_to, *progress.lane);
-  }
-  to.blob(head);
+  to.u8(kind);
+  to.varint(group.value());
+  to.blob(progress);
+  to.blob(lane);
   return out;
+}
+
+template <class Part>
+std::string head_part(const Part& part) {
+  std::string out;
+  ByteWriter to(out);
+  section::put_head(to, part);
+  return out;
+}
+
+std::string head_bytes(const Progress& progress) {
+  return head_bytes(progress.is_lane() ? section::kLaneKind : section::kGroupKind,
+                    progress.group->spec.number, head_part(progress),
+                    progress.is_lane() ? head_part(*progress.lane) : std::string{});
 }
 
 std::uint64_t not_negative(std::int64_t value) {
@@ -72,7 +80,7 @@ std::unexpected<Error> corrupt(const ProgressKey& key) {
   return fail(ErrorCode::kCorrupt,
               "the rows of progress " + std::to_string(key.progress.value()) + " on partition " +
                   std::to_string(key.partition.value()) + " cannot be read",
-              "Restore the data directory from a backup.");
+              std::string(state::kDeliveriesRemedy));
 }
 
 struct Head {
@@ -173,6 +181,39 @@ Result<std::string> section_of_rows(Epoch epoch, MonoMs at, std::vector<StoredRo
     to.blob(body);
   }
   return out;
+}
+
+std::uint64_t dead_letters_in(const StoredRows& rows) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      rows.notes, [](const auto& note) { return note.first.front() == kDeadNote; }));
+}
+
+state::DeliveryChange change_of_known(const KnownProgress& known,
+                                      const std::vector<DeadLetterAt>& dead) {
+  state::DeliveryChange change;
+  change.all = true;
+  change.batch.progress = known.key.progress;
+  change.batch.partition = known.key.partition;
+  change.batch.generation = known.generation;
+  change.batch.frontier = known.frontier;
+  const Offset below = std::max(known.end, known.frontier.next());
+  const section::HeadPart head{.start = known.start, .known_end = below, .offered_below = below};
+  change.notes.push_back(
+      {std::string(1, kHeadNote),
+       head_bytes(section::kGroupKind, known.key.progress, head_part(head), {})});
+  DeadTable table;
+  for (const DeadLetterAt& one : dead) {
+    const bool current = one.generation == known.generation;
+    table.add(one.source, one.generation,
+              {.dlq = one.dlq, .reopened = !current && one.source > known.frontier});
+    if (current && one.source > known.frontier) {
+      change.batch.settled.push_back({{one.source, one.source}, state::Outcome::kExhausted});
+    }
+  }
+  for (const auto& item : table.all()) {
+    change.notes.push_back({dead_note(item.first), bytes_of(table, item)});
+  }
+  return change;
 }
 
 void Dispatcher::Impl::capture_slot(const Progress& progress, std::uint32_t index,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ackline/delivery/port.h"
-#include "ackline/state/delivery_state_store.h"
+#include "ackline/state/delivery_change.h"
 
 namespace ackline::delivery {
 
@@ -23,5 +23,26 @@ struct StoredRows {
 // time, which stood still. Error: kCorrupt.
 [[nodiscard]] Result<std::string> section_of_rows(Epoch epoch, MonoMs at,
                                                   std::vector<StoredRows> rows);
+
+// How many dead letters the notes name.
+[[nodiscard]] std::uint64_t dead_letters_in(const StoredRows& rows);
+
+// A group's progress of which the rows are lost, as far as it is known from elsewhere.
+struct KnownProgress {
+  ProgressKey key;
+  Generation generation;
+  Offset start;     // where the group began
+  Offset frontier;  // inclusive
+  Offset end;       // of the log; what is below may have been offered
+};
+struct DeadLetterAt {
+  Offset source;
+  Generation generation;
+  Offset dlq;
+};
+// Its rows: nothing in flight. What is dead in this generation is settled; whether an entry was
+// redriven or purged is not known any more, it is dead.
+[[nodiscard]] state::DeliveryChange change_of_known(const KnownProgress& known,
+                                                    const std::vector<DeadLetterAt>& dead);
 
 }  // namespace ackline::delivery

@@ -97,15 +97,25 @@ enum class Failpoint : std::uint8_t {
   kBootCheckpointsRead,
   kBootReplayed,
   kBootJournalStarted,
+  kLayoutCleared,
   kLayoutCheckpointed,
+  kLayoutInMeta,
+  kLayoutJournalStarted,
   kLayoutRecorded,
   kLayoutOldRemoved,
+  // Deliveries as rows: a move of all of them into the store, and a commit.
+  kRowsCleared,
+  kRowsTakenOver,
+  kRowsStarted,
+  kRowsInMeta,
+  kRowsCommitBefore,
+  kRowsCommitAfter,
   // An orderly stop.
   kStopCheckpointed,
   kStopMarked,
 };
 
-inline constexpr std::array<std::string_view, 75> kFailpointNames = {
+inline constexpr std::array<std::string_view, 84> kFailpointNames = {
     "journal.batch.before",
     "journal.batch.torn",
     "journal.batch.after",
@@ -176,9 +186,18 @@ inline constexpr std::array<std::string_view, 75> kFailpointNames = {
     "boot.checkpoints.read",
     "boot.replayed",
     "boot.journal.started",
+    "layout.cleared",
     "layout.checkpointed",
+    "layout.in-meta",
+    "layout.journal.started",
     "layout.recorded",
     "layout.old.removed",
+    "rows.cleared",
+    "rows.taken-over",
+    "rows.started",
+    "rows.in-meta",
+    "rows.commit.before",
+    "rows.commit.after",
     "stop.checkpointed",
     "stop.marked"};
 static_assert(kFailpointNames.size() == static_cast<std::size_t>(Failpoint::kStopMarked) + 1);

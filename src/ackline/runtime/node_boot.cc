@@ -91,7 +91,7 @@ Result<void> Node::look_for_rows() {
   if ((rows_before_ || options_.shard.delivery_rows) && deps_.deliveries == nullptr) {
     return fail(ErrorCode::kCorrupt,
                 "deliveries were kept in the delivery store, and it is not there any more",
-                "Restore the data directory from a backup.", "delivery.store");
+                std::string(state::kDeliveriesRemedy), "delivery.store");
   }
   return {};
 }
@@ -103,9 +103,7 @@ Result<Lsn> Node::rows_contain(std::uint32_t old_count, std::uint32_t index) {
   if (*row) return (*row)->journal;
   return fail(ErrorCode::kCorrupt,
               fmt::format("the delivery store knows nothing of shard {} of {}", index, old_count),
-              "It is not the one that this data directory was used with: restore both from one "
-              "backup.",
-              "delivery.store");
+              std::string(state::kDeliveriesRemedy), "delivery.store");
 }
 
 // From here on deliveries are where the configuration wants them.
@@ -113,6 +111,7 @@ Result<void> Node::start_rows() {
   const bool rows = options_.shard.delivery_rows;
   if (rows && !rows_before_) {
     if (auto done = state::clear_deliveries(*deps_.deliveries); !done) return done;
+    io::failpoint(io::Failpoint::kRowsCleared);
   }
   for (auto& unit : units_) {
     if (auto done = unit->shard->start_rows(was_clean_); !done) return done;
@@ -122,6 +121,7 @@ Result<void> Node::start_rows() {
     if (auto done = deps_.meta.remove(kDeliveriesKey); !done) return fail(done);
   } else {
     if (auto done = deps_.meta.put(kDeliveriesKey, kRows); !done) return fail(done);
+    io::failpoint(io::Failpoint::kRowsInMeta);
     for (auto& unit : units_) unit->shard->rows_are_kept();
   }
   log_info("deliveries are kept in another place from now on",
@@ -270,6 +270,7 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
     const std::string path = shard_path(shard_count(), i);
     if (auto done = deps_.fs.remove_all(path); !done) return done;
+    io::failpoint(io::Failpoint::kLayoutCleared);
     if (auto done = deps_.fs.make_directories(path); !done) return done;
     if (auto done = units_[i]->shard->finish_replay(); !done) return done;
     if (auto done = units_[i]->shard->checkpoint_now(); !done) return done;
@@ -280,8 +281,10 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   if (rows_before_) now_counts.writes.push_back({std::string(kDeliveriesKey), std::nullopt, {}});
   if (auto done = deps_.meta.commit(now_counts); !done) return fail(done);
   rows_before_ = false;
+  io::failpoint(io::Failpoint::kLayoutInMeta);
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
     if (auto done = units_[i]->shard->start_journal(io::JournalRecovery{}); !done) return done;
+    io::failpoint(io::Failpoint::kLayoutJournalStarted);
   }
   if (auto done = start_rows(); !done) return done;
   io::failpoint(io::Failpoint::kLayoutRecorded);

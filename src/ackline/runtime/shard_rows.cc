@@ -67,8 +67,10 @@ Result<void> Shard::start_rows(bool clean) {
   if (!rows_) {
     if (auto done = open_rows(); !done) return done;
     if (auto done = rows_->take_over(*dispatcher_, journal_->written()); !done) return done;
+    io::failpoint(io::Failpoint::kRowsTakenOver);
   }
   if (auto done = rows_->start(*dispatcher_, clean, journal_->written()); !done) return done;
+  io::failpoint(io::Failpoint::kRowsStarted);
   rows_->listen({.on_progress =
                      [this] {
                        if (rows_failed_) schedule_turn();

@@ -7,6 +7,7 @@
 
 #include "ackline/base/check.h"
 #include "ackline/delivery/stored.h"
+#include "ackline/io/failpoint.h"
 
 namespace ackline::runtime {
 namespace {
@@ -187,7 +188,9 @@ void StoredDeliveries::proceed() {
   deps_.storage.run(
       kCommitLane + options_.shard.value(),
       [store = store_, writes, sync, outcome] {
+        io::failpoint(io::Failpoint::kRowsCommitBefore);
         *outcome = store->end_commit(std::move(*writes), sync);
+        io::failpoint(io::Failpoint::kRowsCommitAfter);
       },
       deps_.executor,
       [this, alive = alive_, target, sync, outcome] {

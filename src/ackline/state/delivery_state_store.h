@@ -17,6 +17,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ackline/base/offset_range.h"
@@ -25,6 +26,12 @@
 #include "ackline/state/stateful_store.h"
 
 namespace ackline::state {
+
+// For errors about a store that cannot be read.
+inline constexpr std::string_view kDeliveriesRemedy =
+    "Run `ackline doctor --repair`: it makes the store again from exported frontiers and dead "
+    "letters, and nothing that is not settled is lost; or restore the data directory from a "
+    "backup.";
 
 // Which delivery: what its deliveryId says.
 struct DeliveryRef {

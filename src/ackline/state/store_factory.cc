@@ -11,6 +11,7 @@
 #include "ackline/state/backend/kv_offset_store.h"
 #include "ackline/state/backend/meta_dead_letter_store.h"
 #include "ackline/state/backend/meta_subscription_store.h"
+#include "ackline/state/delivery_state_store.h"
 
 namespace ackline::state {
 namespace {
@@ -57,6 +58,7 @@ Result<std::unique_ptr<io::KeyValue>> open_deliveries(io::FileSystem& fs,
   }
   io::RocksDbOptions rocksdb;
   rocksdb.write_buffer_bytes = kDeliveryBufferBytes;
+  rocksdb.damaged_remedy = kDeliveriesRemedy;
   return io::open_rocksdb(fs, options.delivery_path, rocksdb);
 }
 

@@ -33,26 +33,38 @@ std::string_view view(const rocksdb::Slice& text) {
   return {text.data(), text.size()};
 }
 
-std::unexpected<Error> corrupt(const std::string& directory, const rocksdb::Status& status) {
+// Where a store is, and what to say when it is damaged.
+struct Place {
+  std::string directory;
+  std::string remedy;
+};
+
+std::unexpected<Error> corrupt(const Place& place, const rocksdb::Status& status) {
   return fail(ErrorCode::kCorrupt,
-              fmt::format("the store in {} is damaged: {}", directory, status.ToString()),
-              "Restore the directory from a backup, or move it away to start without it.");
+              fmt::format("the store in {} is damaged: {}", place.directory, status.ToString()),
+              place.remedy.empty()
+                  ? "Restore the directory from a backup, or move it away to start "
+                    "without it."
+                  : place.remedy);
 }
 
-std::unexpected<Error> failure_of(const std::string& directory, const rocksdb::Status& status,
+std::unexpected<Error> failure_of(const Place& place, const rocksdb::Status& status,
                                   std::string_view doing) {
   if (status.IsCorruption()) {
-    return corrupt(directory, status);
+    return corrupt(place, status);
   }
-  return fail(ErrorCode::kUnavailable, fmt::format("the store in {} could not be {}: {}", directory,
-                                                   doing, status.ToString()));
+  return fail(ErrorCode::kUnavailable, fmt::format("the store in {} could not be {}: {}",
+                                                   place.directory, doing, status.ToString()));
 }
 
-std::unexpected<Error> open_failure(const std::string& directory, const rocksdb::Status& status) {
+std::unexpected<Error> open_failure(const Place& place, const rocksdb::Status& status) {
+  const std::string& directory = place.directory;
   const std::string text = status.ToString();
-  if (status.IsCorruption() ||
+  // A file that the store names and that is not there is as bad as one that cannot be read.
+  if (status.IsCorruption() || status.IsPathNotFound() ||
+      text.find("No such file or directory") != std::string::npos ||
       (status.IsInvalidArgument() && text.find("does not exist") != std::string::npos)) {
-    return corrupt(directory, status);
+    return corrupt(place, status);
   }
   // RocksDB reports its lock, held by another process or by another object here, as an IO error.
   if (text.find("lock hold by current process") != std::string::npos ||
@@ -178,8 +190,15 @@ class SpaceGuard {
 
 class RocksDbKeyValue final : public KeyValue {
  public:
-  RocksDbKeyValue(std::unique_ptr<rocksdb::DB> db, SpaceGuard guard, std::string directory)
-      : db_(std::move(db)), guard_(std::move(guard)), directory_(std::move(directory)) {}
+  // Without a guard nothing is written.
+  RocksDbKeyValue(std::unique_ptr<rocksdb::DB> db, std::optional<SpaceGuard> guard, Place place)
+      : db_(std::move(db)), guard_(std::move(guard)), place_(std::move(place)) {
+    if (guard_) return;
+    poison_ = Error{ErrorCode::kUnsupported,
+                    fmt::format("the store in {} is open to be read", place_.directory),
+                    {},
+                    {}};
+  }
   // An unsynced write survives this process because the log file has it; nothing to do here.
   ~RocksDbKeyValue() override = default;
 
@@ -190,7 +209,7 @@ class RocksDbKeyValue final : public KeyValue {
       return std::optional<std::string>();
     }
     if (!status.ok()) {
-      return failure_of(directory_, status, "read");
+      return failure_of(place_, status, "read");
     }
     return std::optional<std::string>(std::move(value));
   }
@@ -206,7 +225,7 @@ class RocksDbKeyValue final : public KeyValue {
       }
     }
     if (!at->status().ok()) {
-      return failure_of(directory_, at->status(), "read");
+      return failure_of(place_, at->status(), "read");
     }
     return {};
   }
@@ -217,14 +236,14 @@ class RocksDbKeyValue final : public KeyValue {
       const rocksdb::Status status =
           one.value ? writes.Put(slice(one.key), slice(*one.value)) : writes.Delete(slice(one.key));
       if (!status.ok()) {
-        return failure_of(directory_, status, "written");
+        return failure_of(place_, status, "written");
       }
     }
     const std::scoped_lock lock(write_mutex_);
     if (poison_) {
       return std::unexpected(*poison_);
     }
-    if (const Result<void> admitted = guard_.admit(writes.GetDataSize()); !admitted) {
+    if (const Result<void> admitted = guard_->admit(writes.GetDataSize()); !admitted) {
       return admitted;
     }
     rocksdb::WriteOptions options;
@@ -248,26 +267,26 @@ class RocksDbKeyValue final : public KeyValue {
       return {};
     }
     poison_ = Error{ErrorCode::kPoisoned,
-                    fmt::format("the store in {} takes no writes since one failed: {}", directory_,
-                                status.ToString()),
+                    fmt::format("the store in {} takes no writes since one failed: {}",
+                                place_.directory, status.ToString()),
                     "Look at the disk, then restart.",
                     {}};
     log_error("a store on RocksDB could not be written and takes no more until a restart",
-              {{"directory", directory_}, {"error", status.ToString()}});
+              {{"directory", place_.directory}, {"error", status.ToString()}});
     if (status.IsCorruption()) {
-      return corrupt(directory_, status);
+      return corrupt(place_, status);
     }
-    return fail(
-        ErrorCode::kAmbiguous,
-        fmt::format("the store in {} could not be {}: {}", directory_, doing, status.ToString()),
-        "The write may be there or not. Look at the disk, then restart.");
+    return fail(ErrorCode::kAmbiguous,
+                fmt::format("the store in {} could not be {}: {}", place_.directory, doing,
+                            status.ToString()),
+                "The write may be there or not. Look at the disk, then restart.");
   }
 
   const std::unique_ptr<rocksdb::DB> db_;
   std::mutex write_mutex_;
-  SpaceGuard guard_;
+  std::optional<SpaceGuard> guard_;
   std::optional<Error> poison_;
-  const std::string directory_;
+  const Place place_;
 };
 
 }  // namespace
@@ -290,10 +309,26 @@ Result<std::unique_ptr<KeyValue>> open_rocksdb(FileSystem& fs, const std::string
   rocksdb::DB* raw = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(rocksdb_options(options), directory, &raw);
   if (!status.ok()) {
-    return open_failure(directory, status);
+    return open_failure({directory, options.damaged_remedy}, status);
   }
   return std::make_unique<RocksDbKeyValue>(std::unique_ptr<rocksdb::DB>(raw), std::move(guard),
-                                           directory);
+                                           Place{directory, options.damaged_remedy});
+}
+
+Result<std::unique_ptr<KeyValue>> open_rocksdb_to_read(const std::string& directory) {
+  rocksdb::Options options = rocksdb_options({});
+  options.create_if_missing = false;
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, directory, &raw);
+  if (!status.ok()) {
+    // Nothing was made here: what is missing was there.
+    return corrupt({directory, {}}, status);
+  }
+  std::unique_ptr<rocksdb::DB> db(raw);
+  if (const rocksdb::Status sound = db->VerifyChecksum(); !sound.ok()) {
+    return corrupt({directory, {}}, sound);
+  }
+  return std::make_unique<RocksDbKeyValue>(std::move(db), std::nullopt, Place{directory, {}});
 }
 
 }  // namespace ackline::io

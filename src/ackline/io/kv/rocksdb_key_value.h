@@ -27,6 +27,8 @@ struct RocksDbOptions {
   std::uint64_t reserve_bytes = 16ULL << 20U;
   std::uint64_t write_buffer_bytes = 4ULL << 20U;
   int max_open_files = 64;
+  // Of errors about damage; "" = a backup.
+  std::string damaged_remedy;
 };
 
 // Opens the store in `directory`, made when it is not there. `fs` is asked for free space and holds
@@ -34,5 +36,10 @@ struct RocksDbOptions {
 [[nodiscard]] Result<std::unique_ptr<KeyValue>> open_rocksdb(FileSystem& fs,
                                                              const std::string& directory,
                                                              const RocksDbOptions& options = {});
+
+// Opens the store to look at it: no file of it is changed, writes are refused (kUnsupported). Every
+// block of every table is read and compared with its checksum first: kCorrupt where one does not
+// hold, or where a file is missing. kInUse while somebody has it open to write is not told.
+[[nodiscard]] Result<std::unique_ptr<KeyValue>> open_rocksdb_to_read(const std::string& directory);
 
 }  // namespace ackline::io

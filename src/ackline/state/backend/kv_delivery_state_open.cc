@@ -107,7 +107,7 @@ Result<void> KvDeliveryStateStore::load_rows(const std::string& heads, const std
     const auto found = parts_.find({place.progress, place.partition});
     if (found == parts_.end()) {
       return fail(ErrorCode::kCorrupt, "a delivery row has no progress: '" + std::string(key) + "'",
-                  "Restore the data directory from a backup.");
+                  std::string(kDeliveriesRemedy));
     }
     return found->second.get();
   };

@@ -45,7 +45,7 @@ Result<std::string_view> unseal(std::string_view what, std::uint8_t version, std
 Error corrupt_value(std::string_view what, std::string_view key) {
   return {ErrorCode::kCorrupt,
           fmt::format("the {} record '{}' is damaged", what, log_text::name(key)),
-          "Restore the data directory from a backup, or remove the damaged store.",
+          "Run `ackline doctor`: it says what can be repaired.",
           {}};
 }
 

@@ -1,0 +1,35 @@
+// What the meta store of a stopped server says: topics, groups and lanes, how many shards there
+// were, and where deliveries were kept. For `ackline doctor`.
+//
+// Blocking; the caller holds the data directory's lock. Errors: those of the meta store and its
+// records.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ackline/base/result.h"
+#include "ackline/io/fs/file_system.h"
+#include "ackline/runtime/catalog.h"
+
+namespace ackline::cli {
+
+struct StoredCatalog {
+  std::map<std::string, runtime::Topic> topics;
+  std::vector<runtime::Group> groups;
+  std::vector<runtime::Lane> lanes;
+  std::uint32_t shards = 0;  // 0: no server has started yet
+  bool rows = false;         // deliveries are in the delivery store
+
+  // The partitions and dead-letter partitions of one shard.
+  [[nodiscard]] std::vector<PartitionNumber> partitions_of(ShardIndex shard) const;
+  // "orders/billing", "lane r-7 of orders/billing".
+  [[nodiscard]] std::string name_of(ProgressNumber progress) const;
+};
+
+[[nodiscard]] Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs,
+                                                        const std::string& meta_path);
+
+}  // namespace ackline::cli
