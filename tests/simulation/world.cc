@@ -22,6 +22,7 @@ Error disk_error(ErrorCode code, const std::string& path, std::string_view what)
 World::World(WorldOptions options)
     : options_(options),
       random_(options.seed ^ 0x776f726c64U),
+      page_cache_(options.seed ^ 0x70616765U),
       time_(options.seed, options.times) {}
 
 World::~World() {
@@ -86,6 +87,10 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
     const bool torn = options_.wild && operation == kWrite && random_.chance(1, 2);
     return io::FsFault{disk_error(ErrorCode::kUnavailable, path, "dead"),
                        torn ? random_.below(4096) : 0};
+  }
+  // Not in the page cache, just now: at the next look it may be there.
+  if (operation == kReadNowait && page_cache_.chance(1, 8)) {
+    return io::FsFault{disk_error(ErrorCode::kTimeout, path, "not in memory"), 0};
   }
   const bool journal = path.starts_with(kJournals);
   if (!fault_) return std::nullopt;
@@ -259,6 +264,10 @@ Result<void> World::boot_once() {
   options.epoch = *epoch;
   options.shard.dispatcher.reconnect_grace_ms = options_.reconnect_grace_ms;
   options.shard.partition.segment_bytes = options_.segment_bytes;
+  // So little that what was appended a moment ago has to be fetched from the file.
+  options.shard.partition.flush_bytes = 1024;
+  options.shard.partition.tail_keep_bytes = 2048;
+  options.shard.partition.fetch_bytes = 4096;
   options.shard.journal_file_bytes = options_.journal_file_bytes;
   options.shard.checkpoint_bytes = options_.checkpoint_bytes;
   options.shard.checkpoint_interval_ms = options_.checkpoint_interval_ms;

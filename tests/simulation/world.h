@@ -130,6 +130,7 @@ class World {
 
   WorldOptions options_;
   Random random_;
+  Random page_cache_;
   testing::SimScheduler time_;
   io::MemoryFileSystem fs_;
   testing::MemoryKeyValueDisk meta_disk_;
