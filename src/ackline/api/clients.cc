@@ -104,7 +104,7 @@ void list_clients(const Api& api, Call& call) {
 void reject_client(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 1> kFields = {"clientId"};
   Input input = call.only_body(kFields);
-  std::string client_id = input.client_id();
+  const std::string client_id = input.client_id();
   if (input.failed()) {
     call.responder.respond(input.error());
     return;

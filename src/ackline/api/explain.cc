@@ -62,8 +62,8 @@ void append_explained(JsonWriter& writer, std::string_view topic, std::string_vi
 void explain(const Api& api, Call& call) {
   constexpr std::array<std::string_view, 3> kParameters = {"topic", "group", "partition"};
   Input input = call.query(kParameters);
-  std::string topic = input.topic();
-  std::string group = input.group();
+  const std::string topic = input.topic();
+  const std::string group = input.group();
   const auto partition = input.whole32("partition", {0, 0xFFFF'FFFE});
   if (input.failed()) {
     call.responder.respond(input.error());

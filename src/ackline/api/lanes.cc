@@ -60,7 +60,7 @@ void list_lanes(const Api& api, Call& call) {
 }
 
 void get_lane(const Api& api, Call& call) {
-  Input input = call.query({});
+  const Input input = call.query({});
   if (input.failed()) {
     call.responder.respond(input.error());
     return;

@@ -88,8 +88,9 @@ std::size_t MetricRegistry::remove(MetricLabels labels) {
   const std::scoped_lock lock(mutex_);
   std::size_t removed = 0;
   for (auto& [name, family] : families_) {
-    removed += std::erase_if(
-        family.series, [&](const auto& entry) { return carries_all(*family.spec, entry.second); });
+    const MetricSpec& spec = *family.spec;
+    removed += std::erase_if(family.series,
+                             [&](const auto& entry) { return carries_all(spec, entry.second); });
   }
   return removed;
 }

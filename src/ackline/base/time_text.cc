@@ -181,12 +181,12 @@ std::optional<WallMs> parse_rfc3339(std::string_view text) {
     return std::nullopt;
   }
   const std::int64_t utc_minutes =
-      days_from_date(date) * 1440 + hour * 60 + minute - static_cast<std::int64_t>(offset);
+      days_from_date(date) * 1440 + std::int64_t{hour} * 60 + minute - std::int64_t{offset};
   if (second == 60) {
     const std::int64_t of_day = ((utc_minutes % 1440) + 1440) % 1440;
     return of_day == 1439 ? std::optional(WallMs((utc_minutes + 1) * 60'000)) : std::nullopt;
   }
-  return WallMs(utc_minutes * 60'000 + second * 1000 + ms);
+  return WallMs(utc_minutes * 60'000 + std::int64_t{second} * 1000 + ms);
 }
 
 }  // namespace ackline

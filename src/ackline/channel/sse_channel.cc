@@ -58,7 +58,7 @@ void SseChannel::deliver(std::span<const Delivery> deliveries) {
   last_sent_ = executor_.clock().mono();
   const auto keep_alive = shared_from_this();
   responder_.write(out);
-  constexpr std::size_t kKeptBytes = 16 * 1024;
+  constexpr std::size_t kKeptBytes = std::size_t{16} * 1024;
   if (out.capacity() <= kKeptBytes) {
     scratch_ = std::move(out);
   }

@@ -9,7 +9,7 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 extern char** environ;
@@ -20,7 +20,7 @@ namespace {
 constexpr int kStepMs = 10;
 
 std::unexpected<Error> system_error(std::string_view what, int number) {
-  return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", what, std::strerror(number)));
+  return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", what, std::generic_category().message(number)));
 }
 
 int exit_of(int status) {
@@ -29,6 +29,7 @@ int exit_of(int status) {
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (std::string& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;

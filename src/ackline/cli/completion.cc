@@ -72,6 +72,7 @@ std::string choice_arms(std::span<const TreeCommand> tree, std::string_view vari
     for (const TreeOption& option : command.options) {
       if (option.allowed.empty()) continue;
       std::vector<std::string> patterns;
+      patterns.reserve(option.names.size());
       for (const std::string& name : option.names) {
         patterns.push_back(quoted(command.path + "|" + name));
       }

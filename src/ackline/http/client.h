@@ -21,7 +21,7 @@ struct ClientOptions {
   std::uint16_t port = 0;
   std::int64_t connect_timeout_ms = 5'000;
   std::int64_t timeout_ms = 60'000;  // of a whole exchange; of a stream: between two pieces
-  std::size_t max_body_bytes = 256 * 1024 * 1024;
+  std::size_t max_body_bytes = std::size_t{256} << 20U;
 };
 
 struct ClientRequest {

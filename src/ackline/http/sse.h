@@ -38,7 +38,7 @@ struct SseEvent {
 class SseReader {
  public:
   // `max_event_bytes` bounds one event; more is kTooLarge.
-  explicit SseReader(std::size_t max_event_bytes = 32 * 1024 * 1024)
+  explicit SseReader(std::size_t max_event_bytes = std::size_t{32} << 20U)
       : max_event_bytes_(max_event_bytes) {}
   // Calls `sink` with each event that is complete. After an error the reader is of no use.
   [[nodiscard]] Result<void> feed(std::string_view bytes,
