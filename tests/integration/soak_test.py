@@ -12,6 +12,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import threading
 
 from lib.ackline import Server, check, equal, main
 
@@ -42,6 +43,25 @@ def sample(server):
             "disk": tree_bytes(server.config["data.path"])}
 
 
+class Sampler(threading.Thread):
+    """Looks ten times a second; a round's sample is the mean of its looks: files come and go in large steps."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.lock, self.looks, self.ended = server, threading.Lock(), [], threading.Event()
+
+    def run(self):
+        while not self.ended.wait(0.1):
+            look = sample(self.server)
+            with self.lock:
+                self.looks.append(look)
+
+    def take(self):
+        with self.lock:
+            looks, self.looks = self.looks or [sample(self.server)], []
+        return {name: statistics.fmean(look[name] for look in looks) for name in looks[0]}
+
+
 def flat(samples):
     tenth = max(1, len(samples) // 10)
     report = []
@@ -55,7 +75,7 @@ def flat(samples):
 
 def test_everything_is_done_with_and_nothing_grows():
     rounds = max(1, ARGUMENTS.events // ROUND)
-    with Server(disk__reserve="256MiB") as server:
+    with Server(disk__reserve="256MiB", storage__local__segmentBytes="8MiB") as server:
         made = server.change("/admin/topics", {"name": "soak", "partitions": 8, "retention": {"bytes": 128 << 20}})
         equal(made.status, 201, "the topic")
         for client in ("c0", "c1"):
@@ -65,17 +85,21 @@ def test_everything_is_done_with_and_nothing_grows():
                    str(ROUND), "--rounds", str(rounds), "--batch", "100", "--unanswered", "5000", "--poll-max", "500",
                    "--nack-every", "100", "--poison-every", "1000", "--attempts", str(ATTEMPTS)]
         samples, repeated = [], 0
+        sampler = Sampler(server)
+        sampler.start()
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
             for line in load.stdout:
                 done = json.loads(line)
-                samples.append({**sample(server), "rate": done["rate"]})
+                samples.append({**sampler.take(), "rate": done["rate"]})
                 repeated += done["repeated"]
                 if ARGUMENTS.csv:
                     with open(ARGUMENTS.csv, "a", encoding="utf-8") as file:
                         print(*samples[-1].values(), sep=",", file=file)
                 dead = server.change("/admin/dlq/purge", {"topic": "soak", "group": "g", "confirm": True}).json()
                 equal(dead["purged"], ROUND // 1000, f"round {len(samples)}: dead letters")
-        equal((load.returncode, len(samples)), (0, rounds), "the load client's end")
+        sampler.ended.set()
+        sampler.join()
+        equal((load.returncode, len(samples)), (0, rounds), f"the load client's end; the server said: {server.tail()}")
         # Each nacked event came twice, each dead one as often as it may.
         equal(repeated, rounds * (ROUND // 100 + (ATTEMPTS - 1) * ROUND // 1000), "deliveries that were not the first")
         lag = server.lag("soak", "g", audit="true")
