@@ -306,7 +306,7 @@ RowStoreRepair plan_row_store_repair(io::FileSystem& fs, const state::DataDirect
       "dead-letter log. Each group goes on behind its frontier: what it had settled past it and "
       "what was in flight comes again, as a first attempt. {} stay dead; which of them were "
       "redriven "
-      "or purged is forgotten. Redrives and replays by filter that were under way end. A reset or "
+      "or purged is forgotten. Lanes that were under way begin anew. A reset or "
       "replay of the last second may be forgotten.{}",
       *there ? "damaged" : "missing", rows.error().detail,
       counted(rebuilder.dead_letters(), "dead letter"), rebuilder.notes());

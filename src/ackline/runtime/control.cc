@@ -148,6 +148,13 @@ void Control::write(std::shared_ptr<Plan> plan, Numbers numbers, Done done) {
 
 // On a storage thread; `busy_` keeps everything else away.
 Result<void> Control::commit(const Plan& plan, const Numbers& numbers) {
+  // An export that was under way when a group of that name was deleted may have come after its
+  // frontiers were forgotten: they are not the new group's.
+  for (const Change& change : plan.delta) {
+    const auto* group = std::get_if<GroupPtr>(&change);
+    if (group == nullptr || catalog_.group((*group)->topic, (*group)->name)) continue;
+    if (auto done = deps_.offsets.forget((*group)->topic, (*group)->name); !done) return fail(done);
+  }
   for (const RemoveSubscription& gone : plan.remove_subscriptions) {
     if (auto done = deps_.subscriptions.remove(gone.topic, gone.client_id); !done)
       return fail(done);

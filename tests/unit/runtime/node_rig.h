@@ -57,6 +57,7 @@ class NodeRig {
     settle();
   }
   [[nodiscard]] api::Traffic& traffic() { return node->traffic(ShardIndex(0)); }
+  [[nodiscard]] state::OffsetStore& offsets() { return *offsets_; }
   [[nodiscard]] api::Admin& admin() { return node->admin(ShardIndex(0)); }
 
   // Asks, and waits for the answer.

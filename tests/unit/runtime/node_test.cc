@@ -181,6 +181,23 @@ TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain
   EXPECT_EQ(count("frontiers are exported again"), 1);
 }
 
+TEST_F(NodeTest, AGroupThatIsMadeAgainDoesNotInheritAFrontierThatWasExportedLate) {
+  ASSERT_TRUE(rig.ask<api::Removed>(
+      [this](auto done) { rig.admin().delete_group("t", "g", true, std::move(done)); }));
+  const state::OffsetKey key{"t", "g", PartitionIndex(0)};
+  // An export of the deleted group, which a storage thread had in hand all the while.
+  EXPECT_TRUE(rig.offsets().write_offset(key, {Incarnation(1), Generation(1), Offset(100)}));
+  ASSERT_TRUE(rig.subscribe("c"));
+  EXPECT_FALSE(*rig.offsets().read_offset(key));
+  const auto again = rig.poll("c", 1);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", again[0]), "acked");
+  rig.pass(3000);
+  const auto exported = rig.offsets().read_offset(key);
+  ASSERT_TRUE(exported && *exported);
+  EXPECT_EQ((*exported)->frontier, Offset(0));
+}
+
 TEST_F(NodeTest, AClientIsShownWithTheAddressItComesFrom) {
   const auto remote = [this] {
     const auto all = rig.ask<std::vector<api::ClientItem>>(
