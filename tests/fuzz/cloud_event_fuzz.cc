@@ -79,6 +79,7 @@ void check_binary(const CloudEvent& event) {
 
 void check(const CloudEvent& event) {
   law(ackline::event::check_event(event).has_value(), "what a codec reads is a valid event");
+  ackline::fuzz::planted(event.get("id").size() == 2);
   check_json(event);
   check_frame(event);
   check_binary(event);

@@ -35,6 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   law(text.size() <= DeliveryIdCodec::kTextBytesMax, "an id is within its length");
   const auto read = codec.decode(text);
   law(read.has_value() && *read == id, "an id reads back as itself");
+  ackline::fuzz::planted(read->slot == 4711 && read->offer > 2);
   // Another data directory has another key: the check refuses all but one in 2^24, so only a law of
   // that codec is asked for.
   static const DeliveryIdCodec other(0x54322, DeliveryIdCodec::Key{std::byte{3}});

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input input(data, size);
   state::DeliveryImage image;
   // A journal: (type, length, body) until the bytes are used up.
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < 64 && !input.empty(); ++i) {
     const auto type = static_cast<state::RecordType>(input.byte());
     const ByteView body = as_bytes(input.text(input.byte()));
     round_trip<state::OfferRecord>(body);
@@ -47,6 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)image.apply(type, PartitionNumber(1), body);
   }
   for (const auto& [key, progress] : image.all()) {
+    fuzz::planted(progress.settled.size() == 2);
     Offset before = progress.frontier;
     for (const auto& [first, last] : progress.settled) {
       // Disjoint, not touching, above the frontier.

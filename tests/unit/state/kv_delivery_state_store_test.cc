@@ -284,6 +284,14 @@ TEST_F(KvDeliveryTest, WhatIsForgottenLeavesNoRow) {
   EXPECT_EQ(rows, 0);
 }
 
+TEST(KvDeliveryRows, AKeyThatIsNoneOfOursIsRefused) {
+  using state::rows::Kind;
+  const std::string head = state::rows::prefix(Kind::kHead, PartitionNumber(7), ProgressNumber(9));
+  EXPECT_TRUE(state::rows::place_of(head));
+  EXPECT_FALSE(state::rows::place_of(head + "x"));
+  EXPECT_FALSE(state::rows::place_of("z" + head.substr(1)));
+}
+
 TEST_F(KvDeliveryTest, ADamagedRowIsRefusedByNameNotGuessed) {
   ASSERT_TRUE(store().put(leased(4)));
   ASSERT_TRUE(store().commit());

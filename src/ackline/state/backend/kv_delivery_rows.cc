@@ -104,6 +104,8 @@ Result<Place> place_of(std::string_view key) {
     out.place = static_cast<std::int64_t>(place);
   } else if (kind == Kind::kNote) {
     out.note = key.substr(kProgressKeyBytes);
+  } else if (kind != Kind::kHead || key.size() != kProgressKeyBytes) {
+    return std::unexpected(corrupt_value(kWhat, key));
   }
   return out;
 }
