@@ -184,6 +184,24 @@ def test_a_data_directory_whose_rows_are_gone_is_refused_with_what_to_do():
         check("delivery store" in text and "backup" in text, text)
 
 
+def test_a_log_start_that_moved_is_known_after_a_kill():
+    # In the journal, or the start misses the file that went and quarantines the partition.
+    with Server(**ROWS, **{"drain.timeout": "100ms"}) as server:
+        ids = fill(server)
+        equal(server.terminate(), 0, "a stop, with a checkpoint that has the dead letter's segment")
+        server.start()
+        segments = lambda: list((server.directory / "data" / "log").glob("2/*.log"))
+        check(segments(), "the segment of the dead letters")
+        equal(server.change("/admin/dlq/purge", {"topic": "t", "confirm": True}).json()["purged"], 1, "purged")
+        wait_for(lambda: not segments(), 10, "the segment is removed")
+        server.kill()
+        server.start()
+        check("quarantin" not in server.tail(20), server.tail(20))
+        equal(server.settle("reject", "c", ids[7], reason="no").status, 200, "reject")
+        page = server.admin.get("/admin/dlq/browse", topic="t").json()
+        equal([one["origin"]["offset"] for one in page["items"]], [7], "the new dead letter")
+
+
 def test_rows_of_a_deleted_topic_do_not_come_back():
     with Server(**ROWS) as server:
         fill(server)

@@ -55,7 +55,8 @@ void Shard::journal(state::RecordType type, PartitionNumber partition, ByteView 
   const bool mark = type == state::RecordType::kAlive;
   only_marks_ = mark && !rows_ && (only_marks_ || journal_->open_is_empty());
   unexported_ = unexported_ || !mark;
-  if (rows_) {
+  // The log's own records are no deliveries: they are in the journal whatever keeps those.
+  if (rows_ && type != state::RecordType::kLogStart) {
     rows_->record(type, partition, body);
     if (!burying_) return;
     buried_ = true;
