@@ -376,7 +376,7 @@ def audit_group(server, history, group, log, dead, what):
             history.problem(f"16: {number} is dead {len(entries)} times: {[e['id'] for e in entries]}")
         if seen.acked and not seen.loose:
             history.problem(f"17: {number} was acked and is dead: {entries[0]['reason']}")
-        if entries[0]["reason"] == "rejected" and not seen.reject_asked:
+        if entries[0]["reason"] == "rejected" and not seen.reject_asked and not seen.loose:
             history.problem(f"16: {number} is dead as rejected, nobody rejected it")
     never = 0
     for number in log.values():
