@@ -75,9 +75,10 @@ void Examiner::examine_checkpoint(const ShardPlace& place, io::RecoverOptions& o
     if (section.partition == PartitionNumber{0}) continue;
     ByteReader in(as_bytes(section.body));
     const bool quarantined = in.u8() == runtime::kSectionQuarantined;
-    const std::string first(in.blob());
-    const std::string second(in.blob());
-    if (!in.ok() || !in.empty()) {
+    const auto good = quarantined ? std::nullopt : runtime::read_good_section(in);
+    const std::string first(quarantined ? in.blob() : good ? good->log : std::string_view());
+    if (quarantined) static_cast<void>(in.blob());
+    if (!in.ok() || !in.empty() || (!quarantined && !good)) {
       add(FindingLevel::kDamage, name_of(section.partition), "its checkpoint section is unreadable",
           std::string(kRestore));
     } else if (quarantined) {

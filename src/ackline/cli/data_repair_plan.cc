@@ -253,14 +253,13 @@ class RepairPlanner {
     const PartitionNumber number = section.partition;
     ByteReader in(as_bytes(section.body));
     const bool quarantined = in.u8() == runtime::kSectionQuarantined;
-    const std::string why(in.blob());
-    const std::string_view rest = in.blob();
-    ByteReader inner(as_bytes(quarantined ? rest : std::string_view(section.body)));
+    const std::string why(quarantined ? in.blob() : std::string_view());
+    ByteReader inner(as_bytes(quarantined ? in.blob() : std::string_view(section.body)));
     inner.u8();
-    const std::string log_bytes(inner.blob());
-    const std::string deliveries(inner.blob());
+    const auto good = runtime::read_good_section(inner);
+    const std::string log_bytes(good ? good->log : std::string_view());
     auto log = log::decode_section(log_bytes);
-    if (!in.ok() || !inner.ok() || !log) {
+    if (!in.ok() || !good || !log) {
       without(name_of(number), "It is quarantined (" + why +
                                    ") and its last good checkpoint is not there. Restore the data "
                                    "directory from a backup, or delete the topic.");
@@ -305,7 +304,8 @@ class RepairPlanner {
       step.what = "It was quarantined (" + why +
                   "), but its files are whole now: it is released. Nothing is lost.";
     }
-    next.changed[number] = section_body(log::encode_section(*log), deliveries);
+    next.changed[number] = runtime::good_section(
+        {log::encode_section(*log), good->deliveries, good->deliveries_applied});
     steps.push_back(std::move(step));
   }
 

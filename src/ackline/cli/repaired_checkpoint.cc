@@ -16,15 +16,6 @@ std::string quarantined_body(std::string_view why) {
 
 }  // namespace
 
-std::string section_body(std::string_view log, std::string_view deliveries) {
-  std::string body;
-  ByteWriter out(body);
-  out.u8(runtime::kSectionGood);
-  out.blob(log);
-  out.blob(deliveries);
-  return body;
-}
-
 Result<void> write_checkpoint(io::FileSystem& fs, const std::string& directory,
                               const RepairedCheckpoint& next) {
   const io::CheckpointInfo& info = next.read.info;

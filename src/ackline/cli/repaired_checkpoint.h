@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "ackline/io/checkpoint/checkpoint.h"
 
@@ -15,8 +14,6 @@ struct RepairedCheckpoint {
   std::map<PartitionNumber, std::string> changed;  // new bodies
 };
 
-// The body of a good section, of the log's and the dispatcher's part.
-[[nodiscard]] std::string section_body(std::string_view log, std::string_view deliveries);
 // Makes it the one that counts. Sections that cannot be read are carried as quarantined ones, as a
 // start does: no later start may take such a partition for an empty one. Replay begins where it
 // would have begun. Errors: those of CheckpointWriter.

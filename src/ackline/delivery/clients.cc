@@ -128,6 +128,7 @@ void Dispatcher::Impl::connected(ClientNumber number) {
     return;
   }
   client->connected = true;
+  client->grace_over = false;
   timers_.disarm(nodes_, client->node);
   for (const Held& held : held_by(*client)) {
     Progress& progress = *held.progress;
@@ -152,7 +153,24 @@ void Dispatcher::Impl::disconnected(ClientNumber number) {
   arm_node(client->node, clock_.plus(options_.reconnect_grace_ms));
 }
 
+// Whose grace was not over when the drain began is not lost by it (invariant 14).
+void Dispatcher::Impl::set_draining(bool draining) {
+  const bool ends = std::exchange(draining_, draining) && !draining;
+  if (!ends) {
+    return;
+  }
+  for (const auto& [number, client] : clients_) {
+    if (nodes_[client->node].timer.armed() || std::exchange(client->grace_over, false)) {
+      arm_node(client->node, clock_.plus(options_.reconnect_grace_ms));
+    }
+  }
+}
+
 void Dispatcher::Impl::lose_client(Client& client) {
+  if (draining_) {
+    client.grace_over = true;
+    return;
+  }
   for (const Held& held : held_by(client)) {
     const Slot& slot = held.progress->slots[held.index];
     if (slot.asked == 0 && held.progress->slots.since(slot) < client.gone_at) {

@@ -134,6 +134,10 @@ std::int64_t Dispatcher::lease_left(const DeliveryId& id, MonoMs now) const {
   impl_->enter(now);
   return impl_->lease_left(id);
 }
+void Dispatcher::set_draining(bool draining, MonoMs now) {
+  impl_->enter(now);
+  impl_->set_draining(draining);
+}
 void Dispatcher::set_paused(bool paused) {
   impl_->paused_ = paused;
 }

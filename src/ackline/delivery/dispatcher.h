@@ -174,6 +174,8 @@ class Dispatcher {
   void go_on(MonoMs now);
   // What an offer that had to wait has left of its lease; 0 when it is not current any more.
   [[nodiscard]] std::int64_t lease_left(const DeliveryId& id, MonoMs now) const;
+  // While true no client can come back (drain), so none is lost: graces begin anew at its end.
+  void set_draining(bool draining, MonoMs now);
   // While true nothing new is offered (drain, failed writes); settles go on.
   void set_paused(bool paused);
 

@@ -54,6 +54,7 @@ class Dispatcher::Impl {
   void set_demand(ClientNumber number, std::uint32_t events);
   void connected(ClientNumber number);
   void disconnected(ClientNumber number);
+  void set_draining(bool draining);
   void lose_client(Client& client);
   void forget_client(Client& client);
   void adopt_leases(Progress& progress, Client& client);
@@ -311,6 +312,7 @@ class Dispatcher::Impl {
   Random random_;
   bool resumed_ = false;
   bool paused_ = false;
+  bool draining_ = false;
   bool still_ = false;  // the clock stands
   MonoMs clock_{0};
   MonoMs ticked_{0};            // what the timers have seen of it

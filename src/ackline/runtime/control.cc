@@ -83,6 +83,7 @@ Result<void> Control::load_entities(std::vector<std::string>& orphans) {
       catalog_.apply(std::make_shared<const Subscription>(one));
     }
   }
+  if (auto done = look_after_left_groups(orphans); !done) return done;
   auto lanes = deps_.meta.get_with_prefix(kLanesPrefix);
   if (!lanes) return fail(lanes);
   for (const meta::Entry& entry : lanes->entries) {
@@ -93,6 +94,25 @@ Result<void> Control::load_entities(std::vector<std::string>& orphans) {
       continue;
     }
     catalog_.apply(std::make_shared<const Lane>(std::move(*lane)));
+  }
+  return {};
+}
+
+// What a crash between the subscription and its group left: a group of one ends with its client,
+// any other is empty from now on.
+Result<void> Control::look_after_left_groups(std::vector<std::string>& orphans) {
+  for (const GroupPtr& group : catalog_.groups({})) {
+    const std::string key = group_key(group->topic, group->name);
+    if (!catalog_.subscriptions_of_group(group->topic, group->name).empty()) continue;
+    if (group->policy.mode != delivery::Mode::kClustering) {
+      orphans.push_back(key);
+      catalog_.apply(RemoveGroup{group->topic, group->name});
+    } else if (group->empty_since == WallMs{0}) {
+      auto empty = std::make_shared<Group>(*group);
+      empty->empty_since = deps_.home.clock().wall();
+      if (auto done = deps_.meta.put(key, encode(*empty)); !done) return fail(done);
+      catalog_.apply(GroupPtr(std::move(empty)));
+    }
   }
   return {};
 }

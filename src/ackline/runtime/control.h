@@ -68,6 +68,7 @@ class Control {
   void write(std::shared_ptr<Plan> plan, Numbers numbers, Done done);
   [[nodiscard]] Result<void> commit(const Plan& plan, const Numbers& numbers);
   [[nodiscard]] Result<void> load_entities(std::vector<std::string>& orphans);
+  [[nodiscard]] Result<void> look_after_left_groups(std::vector<std::string>& orphans);
 
   Dependencies deps_;
   Broadcast broadcast_;

@@ -134,23 +134,29 @@ api::Admin& Node::admin(ShardIndex index) {
   return *unit(index).edge;
 }
 
-void Node::start() {
+void Node::start(Task started) {
   for (auto& unit : units_) {
     unit->executor.post([this, at = unit.get()] { at->shard->resume(was_clean_); });
   }
   // Only then: sessions lend credit to other shards, which must know the client by then. Each
   // shard resumes before it answers, since its tasks run in order.
-  control_executor().post([this] {
+  control_executor().post([this, started = std::move(started)]() mutable {
     gather<bool>(
         *this, control_executor(),
         [](ShardUnit&, std::move_only_function<void(bool)> answer) { answer(true); },
-        [this](const std::vector<bool>&) {
-          for (auto& unit : units_) {
-            run_on(unit->executor, [at = unit.get()] { at->sessions->start(); });
-          }
-          resume_lanes();
-          arm_reaper();
-          started_ = true;
+        [this, started = std::move(started)](const std::vector<bool>&) mutable {
+          gather<bool>(
+              *this, control_executor(),
+              [](ShardUnit& unit, std::move_only_function<void(bool)> answer) {
+                unit.sessions->start();
+                answer(true);
+              },
+              [this, started = std::move(started)](const std::vector<bool>&) mutable {
+                resume_lanes();
+                arm_reaper();
+                started_ = true;
+                if (started) started();
+              });
         });
   });
 }
@@ -178,7 +184,9 @@ void Node::broadcast(std::shared_ptr<const Delta> delta, Task adopted) {
 void Node::set_draining(bool on) {
   draining_ = on;
   for (auto& unit : units_) {
-    run_on(unit->executor, [at = unit.get(), on] {
+    // The last word counts, whichever of two calls comes through last.
+    run_on(unit->executor, [this, at = unit.get()] {
+      const bool on = draining_.load();
       at->sessions->set_draining(on);
       if (on) at->sessions->end_all(channel::EndReason::kDraining);
       at->shard->set_draining(on);

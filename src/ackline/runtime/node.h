@@ -92,7 +92,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   // Work begins on the executors: leases go on, unfinished jobs are taken up.
-  void start();
+  // `started`, on shard 0's thread: from then on clients are known. Nobody may call before.
+  void start(Task started = {});
   // On the thread of shard `index`.
   [[nodiscard]] api::Traffic& traffic(ShardIndex index);
   [[nodiscard]] api::Admin& admin(ShardIndex index);

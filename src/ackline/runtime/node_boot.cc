@@ -34,11 +34,13 @@ JournalOrigin origin_of(const std::optional<io::Checkpoint>& checkpoint) {
   for (const io::CheckpointSection& section : checkpoint->sections) {
     ByteReader in(as_bytes(section.body));
     if (in.u8() != kSectionGood) continue;  // of an earlier checkpoint, for the doctor
-    static_cast<void>(in.blob());
-    const auto one = delivery::Dispatcher::origin_of(as_bytes(in.blob()));
-    if (!one || !in.ok()) continue;
-    if (!origin.time || origin.applied < section.applied) {
-      origin = {one, section.applied};
+    const auto good = read_good_section(in);
+    if (!good) continue;
+    const auto one = delivery::Dispatcher::origin_of(as_bytes(good->deliveries));
+    if (!one) continue;
+    const Lsn applied = good->deliveries_applied.value_or(section.applied);
+    if (!origin.time || origin.applied < applied) {
+      origin = {one, applied};
     } else {
       origin.time->at = std::max(origin.time->at, one->at);
     }

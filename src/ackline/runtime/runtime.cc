@@ -32,6 +32,10 @@ class Signal {
     raised_ = true;
     condition_.notify_all();
   }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    condition_.wait(lock, [this] { return raised_; });
+  }
   // False after `timeout_ms`.
   bool wait(std::int64_t timeout_ms) {
     std::unique_lock lock(mutex_);
@@ -169,7 +173,10 @@ Result<void> Runtime::Impl::boot_node() {
   // The threads first: a loop without its thread takes every caller for its own.
   for (auto& loop : loops_) loop->start();
   running_ = true;
-  node_->start();
+  // Nobody is let in before every client is known: it would be told that it is not subscribed.
+  auto started = std::make_shared<Signal>();
+  node_->start([started] { started->raise(); });
+  started->wait();
   return {};
 }
 

@@ -115,8 +115,7 @@ class Shard final : public delivery::DispatcherPort {
   [[nodiscard]] Result<delivery::LanePartReport> start_lane(const Lane& lane);
   // Gives back the space of dead letters that are all purged, from the oldest on.
   void trim_dead_letters(const Topic& topic);
-  // Writes what is only in memory to the segment files: for whoever reads the files (the lag
-  // audit).
+  // Writes what is only in memory to the segment files, for who reads them (the lag audit).
   void flush_tails();
   // Runs `attempt` until it answers something else than kTimeout, bringing in what it lacks in
   // between.
@@ -152,9 +151,10 @@ class Shard final : public delivery::DispatcherPort {
     TopicPtr topic;
     PartitionIndex index;
     bool dead_letter = false;
-    Lsn applied{0};           // of its checkpoint section; replay skips up to here
-    Offset committed_end{0};  // end offset of what is in written batches
-    bool in_turn = false;     // has appends in the batch that is being made
+    Lsn applied{0};             // of its checkpoint section; replay skips up to here
+    Lsn deliveries_applied{0};  // and up to here what is not the log's
+    Offset committed_end{0};    // end offset of what is in written batches
+    bool in_turn = false;       // has appends in the batch that is being made
     bool damaged = false;
   };
   struct QueuedPublish {

@@ -12,6 +12,24 @@
 
 namespace ackline::runtime {
 
+std::optional<GoodSection> read_good_section(ByteReader& in) {
+  GoodSection section;
+  section.log = in.blob();
+  section.deliveries = in.blob();
+  if (in.ok() && !in.empty()) section.deliveries_applied = Lsn(in.u64());
+  return in.ok() && in.empty() ? std::optional(section) : std::nullopt;
+}
+
+std::string good_section(const GoodSection& section) {
+  std::string body;
+  ByteWriter out(body);
+  out.u8(kSectionGood);
+  out.blob(section.log);
+  out.blob(section.deliveries);
+  if (section.deliveries_applied) out.u64(section.deliveries_applied->value());
+  return body;
+}
+
 void remove_files(log::LocalPartition& log) {
   if (auto done = log.destroy(); !done) {
     log_warn("files of a deleted topic could not be removed",
@@ -43,21 +61,18 @@ Result<void> Shard::gather_sections(CheckpointJob& job, Lsn applied, bool carry)
     if (!prepared) return fail(prepared);
     deliveries.clear();
     if (!rows_only_) dispatcher_->snapshot(number, now(), deliveries);
-    CheckpointJob::Section section{number, applied, {}};
-    ByteWriter out(section.body);
-    out.u8(kSectionGood);
-    out.blob(prepared->section);
-    out.blob(deliveries);
-    job.sections.push_back(std::move(section));
+    job.sections.push_back(
+        {number, applied, good_section({prepared->section, deliveries, std::nullopt})});
     job.files.push_back({number, std::move(*prepared), std::nullopt});
   }
   return {};
 }
 
-// What the files hold of it is not to be trusted, or could not be written: its last section goes
-// on, with the lsn that it was taken at, so that the journal is kept from there. Of damage that
-// makes evidence; what could not be synced or written is refilled at the next start (decision
-// 0010).
+// What the files hold of it is not to be trusted, or could not be written: the log's part of its
+// last section goes on, with the lsn that it was taken at, so that the journal is kept from there.
+// Of damage that makes evidence; what could not be synced or written is refilled at the next start
+// (decision 0010). Its deliveries are as good as the others', and of the same moment: a replay has
+// one clock and one process to begin with.
 Result<void> Shard::carry_last(CheckpointJob& job, PartitionNumber number,
                                const Partition& partition) {
   if (!job.last) {
@@ -77,19 +92,26 @@ Result<void> Shard::carry_last(CheckpointJob& job, PartitionNumber number,
   if (last != nullptr) section.applied = last->applied;
   const bool quarantined = last != nullptr && !last->body.empty() &&
                            static_cast<std::uint8_t>(last->body[0]) == kSectionQuarantined;
-  ByteWriter out(section.body);
-  if (last != nullptr && (!evidence || quarantined)) {
+  if (quarantined) {
     section.body = last->body;
   } else if (evidence) {
+    ByteWriter out(section.body);
     out.u8(kSectionQuarantined);
     out.blob(damage->detail);
     out.blob(last != nullptr ? last->body : std::string());
   } else {
     // No checkpoint has it yet: all of it is in the journal, behind what the last one cut.
-    section.applied = *job.last ? Lsn((*job.last)->info.journal_lowest.value() - 1) : Lsn{0};
-    out.u8(kSectionGood);
-    out.blob(log::encode_section({}));
-    out.blob({});
+    std::string log = log::encode_section({});
+    if (last != nullptr) {
+      ByteReader in(as_bytes(last->body));
+      static_cast<void>(in.u8());
+      log = in.blob();
+    } else {
+      section.applied = *job.last ? Lsn((*job.last)->info.journal_lowest.value() - 1) : Lsn{0};
+    }
+    std::string deliveries;
+    if (!rows_only_) dispatcher_->snapshot(number, now(), deliveries);
+    section.body = good_section({log, deliveries, job.applied});
   }
   job.sections.push_back(std::move(section));
   return {};

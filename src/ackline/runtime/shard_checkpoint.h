@@ -2,21 +2,34 @@
 // thread.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ackline/base/bytes.h"
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/runtime/shard.h"
 
 namespace ackline::runtime {
 
 // Version of what is inside a section (docs/formats/checkpoint.md):
-//   u8 0, blob: the log's section, blob: the dispatcher's
+//   u8 0, blob: the log's section, blob: the dispatcher's, u64: through where the dispatcher's
+//         contains the journal, only if that is further than the log's
 //   u8 1, blob: why it is quarantined, blob: the last good section, may be empty
 // A damaged partition is carried along, so that no later start takes it for an empty one.
 inline constexpr std::uint32_t kSectionVersion = 1;
 inline constexpr std::uint8_t kSectionGood = 0;
 inline constexpr std::uint8_t kSectionQuarantined = 1;
+
+struct GoodSection {
+  std::string_view log;
+  std::string_view deliveries;
+  std::optional<Lsn> deliveries_applied;
+};
+// What follows the kind; nullopt: it does not add up.
+[[nodiscard]] std::optional<GoodSection> read_good_section(ByteReader& in);
+[[nodiscard]] std::string good_section(const GoodSection& section);
 
 // Of a partition whose topic was deleted. The tombstone is durable: what stays on disk after a
 // failure is an orphan that the doctor names.

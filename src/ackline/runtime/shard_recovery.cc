@@ -34,16 +34,22 @@ Result<void> Shard::open_partition(const TopicPtr& topic, PartitionIndex index, 
   std::optional<std::string_view> log_section;
   std::string_view deliveries;
   std::string why_damaged;
+  std::optional<Lsn> deliveries_applied;
   if (section != nullptr) {
     ByteReader in(as_bytes(section->body));
+    bool sound = true;
     if (in.u8() == kSectionQuarantined) {
       why_damaged = in.blob();
       static_cast<void>(in.blob());
+      sound = in.ok() && in.empty();
+    } else if (const auto good = read_good_section(in)) {
+      log_section = good->log;
+      deliveries = good->deliveries;
+      deliveries_applied = good->deliveries_applied;
     } else {
-      log_section = in.blob();
-      deliveries = in.blob();
+      sound = false;
     }
-    if (!in.ok() || !in.empty()) {
+    if (!sound) {
       return fail(
           ErrorCode::kCorrupt,
           fmt::format("the checkpoint's section of partition {} does not add up", number.value()),
@@ -59,7 +65,10 @@ Result<void> Shard::open_partition(const TopicPtr& topic, PartitionIndex index, 
   partition.topic = topic;
   partition.index = index;
   partition.dead_letter = dead_letter;
-  if (section != nullptr) partition.applied = section->applied;
+  if (section != nullptr) {
+    partition.applied = section->applied;
+    partition.deliveries_applied = deliveries_applied.value_or(section->applied);
+  }
   partition.committed_end = partition.log->next_offset();
   if (!dead_letter) {
     published_[number] = deps_.metrics.counter(metric::kEventsPublished, {{"topic", topic->name}});
@@ -158,6 +167,8 @@ Result<void> Shard::replay(Lsn lsn, const io::JournalRecord& record) {
   } else if (options_.delivery_rows_before) {
     if (lsn <= rows_contained_) return {};
     if (rows_) rows_->record(type, record.partition, record.body);
+  } else if (lsn <= partition.deliveries_applied) {
+    return {};
   }
   return dispatcher_->apply(type, record.partition, record.body);
 }

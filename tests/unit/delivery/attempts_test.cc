@@ -147,6 +147,24 @@ TEST_F(AttemptsTest, Invariant14ADisconnectKeepsTheLeaseForTheGraceAndAResendKee
   EXPECT_EQ(d->clients()[0].in_flight, 0U);
 }
 
+TEST_F(AttemptsTest, Invariant14ADrainLosesNoClientAndGracesBeginAnewAtItsEnd) {
+  d->connected(c1, now);
+  one();
+  advance(1'000);
+  d->disconnected(c1, now);
+  advance(1'000);
+  d->set_draining(true, now);  // from here on it cannot come back
+  advance(10'000);
+  EXPECT_EQ(progress().in_flight, 1U);
+  d->set_draining(false, now);
+  advance(4'999);
+  EXPECT_EQ(progress().in_flight, 1U);
+  EXPECT_EQ(counts[DeliveryEvent::kLostClient], 0U);
+  advance(1);
+  EXPECT_EQ(progress().in_flight, 0U);
+  EXPECT_EQ(counts[DeliveryEvent::kLostClient], 1U);
+}
+
 TEST_F(AttemptsTest, Invariant14TheServersOwnRestartEndsNoLeaseAndUsesNoAttempt) {
   const Offer offer = one();
   advance(10'000);

@@ -50,6 +50,38 @@ TEST_F(PartitionReadTest, ABatchThatItsBytesEndKeepsItsEventsAlive) {
   EXPECT_EQ(as_text(batch->events[1].frame), frame_of(701, 200));
 }
 
+// The simulation, seed 988: a search by time went on for ever, and the subscribe never got an
+// answer.
+TEST_F(PartitionReadTest, ATimeIsFoundInMemoryWhereTheIndexOfItsSegmentWasGivenUp) {
+  options_.segment_bytes = 4 * 1024;
+  open();
+  for (int i = 0; i < 200; ++i) append({frame_of(i, 200)}, WallMs(i * 10));
+  sync_journal();
+  checkpoint();
+  ASSERT_TRUE(reopen());
+  for (int i = 200; i < 400; ++i) append({frame_of(i, 200)}, WallMs(i * 10));
+  sync_journal();
+  checkpoint();
+  // Old segments are read, so that the new ones are closed, which are in memory all the same.
+  for (int i = 0; i < 200; ++i) {
+    std::unique_ptr<ReadJob> job = log_->read_job(Offset(i));
+    job->run();
+    ASSERT_TRUE(log_->absorb(std::move(job)));
+  }
+  for (int i = 5; i < 400; i += 10) {
+    Result<Offset> found = log_->offset_at_time(WallMs(i * 10));
+    for (int tries = 0; !found && tries < 5; ++tries) {
+      ASSERT_EQ(found.error().code, ErrorCode::kTimeout);
+      std::unique_ptr<ReadJob> job = log_->time_job(WallMs(i * 10));
+      job->run();
+      ASSERT_TRUE(log_->absorb(std::move(job)));
+      found = log_->offset_at_time(WallMs(i * 10));
+    }
+    ASSERT_TRUE(found) << "of event " << i;
+    EXPECT_EQ(*found, Offset(i));
+  }
+}
+
 TEST_F(PartitionReadTest, AJobOutlivesItsPartition) {
   cold_partition(2000);
   std::unique_ptr<ReadJob> job = log_->read_job(Offset(700));

@@ -124,6 +124,40 @@ TEST_F(CheckpointTest, APartitionWhoseFilesCannotBeWrittenDoesNotStopTheCheckpoi
   EXPECT_EQ(delivered("d", "t"), 10U);
 }
 
+// The simulation, seed 256: a replay began in the process of the newest section, for all.
+TEST_F(CheckpointTest, Invariant12IdsOutliveACheckpointThatThePartitionWasNotPartOf) {
+  rig.publish(5);
+  rig.publish(7, "bad");  // partition 3
+  api::SubscribeRequest request;
+  request.client_id = "c";
+  request.topic = "bad";
+  request.group = "g";
+  request.ack_timeout_ms = 600'000;
+  request.max_lease_ms = 600'000;
+  ASSERT_TRUE(rig.ask<api::Subscribed>(
+      [&](auto answer) { rig.traffic().subscribe(std::move(request), std::move(answer)); }));
+  rig.pass(kIntervalMs);
+  const std::vector<std::string> ids = rig.poll("c");
+  ASSERT_EQ(ids.size(), 7U);
+  EXPECT_EQ(rig.settled(delivery::Verb::kAck, "c", ids[0]), "acked");
+  rig.restart();
+  rig.publish(1, "bad");
+  rig.publish(5);
+  const std::uint64_t before = sequence();
+  fail_at(FsOperation::kWrite, "/data/log/3/", 1'000'000);
+  rig.pass(kIntervalMs);
+  ASSERT_GT(sequence(), before);
+  ASSERT_LT(sections()[3], sections()[1]);
+  EXPECT_EQ(rig.settled(delivery::Verb::kAck, "c", ids[1]), "acked");
+  rig.fs.set_fault_hook({});
+  rig.restart();
+  EXPECT_EQ(rig.settled(delivery::Verb::kAck, "c", ids[0]), "already");
+  EXPECT_EQ(rig.settled(delivery::Verb::kAck, "c", ids[1]), "already");
+  for (std::size_t i = 2; i < ids.size(); ++i) {
+    EXPECT_EQ(rig.settled(delivery::Verb::kAck, "c", ids[i]), "acked");
+  }
+}
+
 TEST_F(CheckpointTest, ATopicThatIsDeletedWhileItsDirectoryIsSyncedDoesNotFailTheCheckpoint) {
   LogCapture log;
   rig.publish(5);

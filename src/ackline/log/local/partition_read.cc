@@ -155,9 +155,12 @@ Result<Offset> LocalPartition::search_time(WallMs time, Offset& blocked) {
     const Offset end = std::min(segment.facts.end, synced_end_);
     if (end <= log_start_ || segment.facts.max_time < time) continue;
     blocked = std::max(segment.facts.base, log_start_);
-    if (segment.index == nullptr) return std::unexpected<Error>(cold(blocked));
-    const std::optional<ChunkStart> start = segment.index->before_time(time);
-    if (start) blocked = std::max(blocked, start->offset);
+    if (segment.index != nullptr) {
+      const std::optional<ChunkStart> start = segment.index->before_time(time);
+      if (start) blocked = std::max(blocked, start->offset);
+    } else if (in_tail(blocked) == nullptr) {
+      return std::unexpected<Error>(cold(blocked));
+    }
     while (blocked < end) {
       const Result<std::shared_ptr<const Chunk>> chunk = chunk_of(blocked, false);
       if (!chunk) return fail(chunk);
