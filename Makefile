@@ -55,6 +55,7 @@ lint: deps-test ## layering, headers, house rules, format
 	ONLY=lint tools/run-tests
 
 lint-tidy: deps-test build/build.ninja ## clang-tidy over the product's sources (slow)
+	@ninja -C build ackline_precompiled_product
 	@find src -name '*.cc' | xargs -P "$$(nproc)" -n 1 clang-tidy-19 -p build --quiet --warnings-as-errors='*'
 
 clean: ## removes build/

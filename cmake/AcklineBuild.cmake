@@ -29,7 +29,8 @@ if(ACKLINE_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-g1 -fno-omit-frame-pointer)
+# Without times in the precompiled header ccache knows it again.
+add_compile_options(-g1 -fno-omit-frame-pointer "SHELL:-Xclang -fno-pch-timestamp")
 add_compile_definitions(
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
   SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
@@ -58,6 +59,23 @@ endif()
 
 set(ACKLINE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 
+# What most sources include anyway is read once for the product and once for the tests: `kind`.
+function(ackline_precompile target kind)
+  set(owner "ackline_precompiled_${kind}")
+  if(NOT TARGET ${owner})
+    file(WRITE "${CMAKE_BINARY_DIR}/precompiled/${kind}.cc" "// Only so that the header has a target of its own.\n")
+    add_library(${owner} OBJECT "${CMAKE_BINARY_DIR}/precompiled/${kind}.cc")
+    target_compile_options(${owner} PRIVATE ${ACKLINE_WARNINGS})
+    target_link_libraries(${owner} PRIVATE fmt::fmt $<$<STREQUAL:${kind},tests>:GTest::gmock>)
+    if(kind STREQUAL "tests")  # as CMake compiles an executable's sources
+      set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${owner} PRIVATE -fPIE)
+    endif()
+    target_precompile_headers(${owner} PRIVATE ${ARGN})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
+
 # ackline_library(<folder> [DEPENDS <folder>...] [LINK <library>...]): src/ackline/<folder> as the target
 # ackline_<folder>. Every source below the folder belongs to it; DEPENDS is the layering.
 function(ackline_library folder)
@@ -69,6 +87,7 @@ function(ackline_library folder)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     target_compile_options(${target} PRIVATE ${ACKLINE_WARNINGS})
+    ackline_precompile(${target} product "${CMAKE_SOURCE_DIR}/cmake/precompiled.h")
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -86,5 +105,6 @@ function(ackline_test name)
   target_compile_options(${name} PRIVATE ${ACKLINE_WARNINGS})
   target_compile_definitions(${name} PRIVATE ACKLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  ackline_precompile(${name} tests "${CMAKE_SOURCE_DIR}/cmake/precompiled.h" <gmock/gmock.h> <gtest/gtest.h>)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
