@@ -87,6 +87,19 @@ class DeadTable {
       at->second.reopened = true;
     }
   }
+  // Purged ones whose record is no longer in the log: nothing shows them any more.
+  void drop_purged_below(Offset dlq_start) {
+    for (auto at = by_dlq_.begin(); at != by_dlq_.end() && at->first < dlq_start;) {
+      const auto entry = entries_.find(at->second);
+      if (entry->second.state != EntryState::kPurged) {
+        ++at;
+        continue;
+      }
+      errors_.erase(entry->first);
+      entries_.erase(entry);
+      at = by_dlq_.erase(at);
+    }
+  }
   // `dead` or `redriving`.
   [[nodiscard]] std::uint64_t open_count() const {
     std::uint64_t count = 0;

@@ -54,8 +54,10 @@ Result<void> Dispatcher::Impl::apply(state::RecordType type, PartitionNumber par
           clock_ = boot->second.plus(r.elapsed.value());
         }
       });
-    case state::RecordType::kPublish:
     case state::RecordType::kLogStart:
+      return decoded<state::LogStartRecord>(
+          body, [&](const auto& record) { on_log_start(partition, record.offset); });
+    case state::RecordType::kPublish:
       break;
   }
   return {};

@@ -34,6 +34,17 @@ void Dispatcher::Impl::on_log_start(PartitionNumber number, Offset log_start) {
       drop_below(*progress, partition.spec.log_start);
     }
   }
+  // Of dead letters: what was purged and is gone from the log needs no memory either.
+  for (const auto& [source, of] : partitions_) {
+    if (of->spec.dlq_number != number) {
+      continue;
+    }
+    for (Progress* progress : of->progress) {
+      if (!progress->is_lane()) {
+        progress->dead.drop_purged_below(partition.spec.log_start);
+      }
+    }
+  }
 }
 
 // Retention took what the group had not passed (invariant 30): one record, whatever it was.

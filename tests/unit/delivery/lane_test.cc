@@ -202,6 +202,19 @@ TEST_F(LaneTest, PurgedEntriesAreNeitherDeadNorRedriven) {
   EXPECT_EQ(redrive().taken, 2U);
 }
 
+// Dead letters have no retention but this: what was purged from the beginning on needs no memory.
+TEST_F(LaneTest, WhatWasPurgedAndIsGoneFromTheLogIsForgotten) {
+  const Offset first = d->dead_entry(kKey, Offset(0))->dlq;
+  const Offset second = d->dead_entry(kKey, Offset(1))->dlq;
+  ASSERT_EQ(d->purge_dead(kKey, std::vector<Offset>{first}), 1U);
+  d->on_log_start(kDlq, second.next());
+  EXPECT_FALSE(d->dead_entry(kKey, Offset(0)));
+  EXPECT_EQ(entry(1), EntryState::kDead) << "only what was purged";
+  EXPECT_EQ(progress().dead, 3U);
+  boot(2);
+  EXPECT_EQ(entry(1), EntryState::kDead);
+}
+
 TEST_F(LaneTest, ADeadLetterOfAnEarlierGenerationNoLongerAnswersForItsEvent) {
   ASSERT_TRUE(d->replay(kKey, Offset(0), false, now));
   run();
