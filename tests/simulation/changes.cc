@@ -18,7 +18,7 @@ bool nothing_done(const Error& error) {
 void Simulation::reopen(GroupPlan& group) {
   const std::size_t index = static_cast<std::size_t>(group.facts.topic[1] - '0');
   TopicPlan& topic = topics_[index];
-  if (group.reopening || topic.state != TopicPlan::State::kReady ||
+  if (group.reopening || group.unsure || topic.state != TopicPlan::State::kReady ||
       !checker_->group_exists(group.facts.topic, group.facts.name)) {
     return;
   }
@@ -134,6 +134,7 @@ void Simulation::meddle() {
   } else if (what < 4) {
     if (lanes_.empty()) return;
     const std::string lane = lanes_[more_.below(lanes_.size())];
+    checker_->ending_lane(lane);
     call(edge, [this, edge, lane] {
       admin(edge).end_lane(lane, [this, lane](Result<api::Removed> ended) {
         if (dying()) return;
@@ -141,50 +142,80 @@ void Simulation::meddle() {
       });
     });
   } else if (what < 6) {
-    group.backoff_ms = {more_.between(0, 300), more_.between(0, 2000)};
-    api::GroupPatch patch;
-    patch.topic = group.facts.topic;
-    patch.group = group.facts.name;
-    patch.backoff_ms = group.backoff_ms;
-    call(edge,
-         [this, edge, patch] { admin(edge).patch_group(patch, [](Result<api::GroupPatched>) {}); });
+    patch(group);
   } else if (drains_) {
-    call(edge, [this, edge] { admin(edge).drain(true, [](Result<api::DrainState>) {}); });
-    world_->time().outside(world_->time().now() + more_.between(0, 1500), [this] {
-      const std::uint32_t again = any_edge();
-      call(again, [this, again] { admin(again).drain(false, [](Result<api::DrainState>) {}); });
-    });
+    drain_server(true);
+    world_->time().outside(world_->time().now() + more_.between(0, 6000),
+                           [this] { drain_server(false); });
   }
+}
+
+void Simulation::drain_server(bool on) {
+  if (!world_->alive()) return;
+  const std::uint32_t edge = any_edge();
+  call(edge, [this, edge, on] {
+    note(on ? "it drains" : "it drains no more");
+    checker_->draining(on);
+    admin(edge).drain(on, [](Result<api::DrainState>) {});
+  });
+}
+
+void Simulation::patch(GroupPlan& group) {
+  if (group.leaving || group.unsure || group.patching) return;
+  for (const auto& client : clients_) {
+    if (&groups_[client->group] == &group && client->busy) return;
+  }
+  group.patching = true;
+  group.backoff_ms.clear();  // until it is certain which one it is, nobody names one
+  api::GroupPatch patch;
+  patch.topic = group.facts.topic;
+  patch.group = group.facts.name;
+  patch.backoff_ms = {more_.between(0, 300), more_.between(0, 2000)};
+  const std::uint32_t edge = any_edge();
+  call(edge, [this, edge, patch, at = &group] {
+    admin(edge).patch_group(patch, [this, patch, at](Result<api::GroupPatched> patched) {
+      if (dying()) return;
+      at->patching = false;
+      if (patched) at->backoff_ms = *patch.backoff_ms;
+      note(fmt::format("patch of {}: {}", patch.group, patched ? "ok" : patched.error().detail));
+    });
+  });
 }
 
 void Simulation::delete_group(GroupPlan& group) {
   TopicPlan& topic = topics_[static_cast<std::size_t>(group.facts.topic[1] - '0')];
-  if (group.leaving || group.reopening || topic.state != TopicPlan::State::kReady ||
+  if (group.leaving || group.unsure || group.patching || group.reopening ||
+      topic.state != TopicPlan::State::kReady ||
       !checker_->group_exists(group.facts.topic, group.facts.name)) {
     return;
   }
   for (const auto& client : clients_) {
     if (&groups_[client->group] == &group && client->busy) return;
   }
+  end_group(group, topic);
+}
+
+void Simulation::end_group(GroupPlan& group, TopicPlan& topic) {
   group.leaving = true;
+  group.unsure = false;
   ++topic.changes;
   checker_->deleting_group(group.facts.topic, group.facts.name);
   note(fmt::format("group {}/{} is being deleted", group.facts.topic, group.facts.name));
   const std::uint32_t edge = any_edge();
   GroupPlan* at = &group;
   call(edge, [this, edge, at, topic_at = &topic] {
-    admin(edge).delete_group(at->facts.topic, at->facts.name, true,
-                             [this, at, topic_at](Result<api::Removed> removed) {
-                               if (dying()) return;
-                               sync_time();
-                               --topic_at->changes;
-                               at->leaving = false;
-                               note(fmt::format("group {}: {}", at->facts.name,
-                                                removed ? "deleted" : removed.error().detail));
-                               if (removed) {
-                                 checker_->deleted_group(at->facts.topic, at->facts.name);
-                               }
-                             });
+    admin(edge).delete_group(
+        at->facts.topic, at->facts.name, true, [this, at, topic_at](Result<api::Removed> removed) {
+          if (dying()) return;
+          sync_time();
+          --topic_at->changes;
+          at->leaving = false;
+          note(fmt::format("group {}: {}", at->facts.name,
+                           removed ? "deleted" : removed.error().detail));
+          const bool gone = removed || removed.error().code == ErrorCode::kGroupUnknown;
+          at->unsure = !gone;
+          checker_->deleted_group(at->facts.topic, at->facts.name, gone);
+        });
   });
 }
 
@@ -194,6 +225,7 @@ void Simulation::send_away(Client& client) {
   if (!client.subscribed || client.busy || groups_[client.group].leaving) return;
   client.busy = true;
   client.subscribed = false;
+  client.ending = groups_[client.group].facts.broadcast;
   ++topics_[client.topic].changes;
   checker_->unsubscribing(client.id, group.topic, group.name);
   note(client.id + " is sent away");
@@ -207,7 +239,9 @@ void Simulation::send_away(Client& client) {
       --topics_[at->topic].changes;
       note(fmt::format("{} sent away: {}", at->id, removed ? "ok" : removed.error().detail));
       const GroupFacts& facts = groups_[at->group].facts;
-      if (removed) checker_->unsubscribed(at->id, facts.topic, facts.name);
+      if (!removed && removed.error().code != ErrorCode::kClientUnknown) return;
+      at->ending = false;
+      checker_->unsubscribed(at->id, facts.topic, facts.name);
     });
   });
 }

@@ -177,7 +177,7 @@ void Checker::subscribed(const GroupFacts& facts, const std::string& client, Ms 
     }
   }
   group->start_known = true;
-  group->ending = false;
+  group->ending = group->deleting;  // one that joins what is about to go
 }
 
 void Checker::unsubscribing(const std::string& client, const std::string& topic,
@@ -212,7 +212,7 @@ void Checker::deleting_group(const std::string& topic, const std::string& name) 
   Group* group = group_of(topic, name);
   if (group == nullptr) return;
   ++group->disruptions;
-  group->ending = true;
+  group->ending = group->deleting = true;
   for (auto& [index, part] : group->parts) {
     for (auto& [offset, state] : part.states) {
       for (Offer& offer : state.offers) offer.over = true;
@@ -220,11 +220,12 @@ void Checker::deleting_group(const std::string& topic, const std::string& name) 
   }
 }
 
-void Checker::deleted_group(const std::string& topic, const std::string& name) {
+void Checker::deleted_group(const std::string& topic, const std::string& name, bool done) {
+  Group* group = group_of(topic, name);
+  if (group == nullptr) return;
   // Unless it is there again already.
-  if (const Group* group = group_of(topic, name); group != nullptr && group->ending) {
-    drop_group(topic, name);
-  }
+  if (done && group->deleting) return drop_group(topic, name);
+  group->deleting = false;
 }
 
 void Checker::disrupted(const std::string& client) {
@@ -232,10 +233,26 @@ void Checker::disrupted(const std::string& client) {
   for (const auto& [name, index] : current_group_) ++groups_[index].disruptions;
 }
 
-void Checker::stream_closed(const std::string& client) {
+void Checker::draining(bool on) {
+  if (on == draining_since_.has_value()) return;
+  if (on) {
+    draining_since_ = now_;
+    return;
+  }
+  // Whose grace was over when it began is lost.
+  for (auto& [name, client] : clients_) {
+    if (client.loss_at && *client.loss_at > *draining_since_ + slack_ms_) {
+      client.loss_at = std::max(*client.loss_at, now_ + grace_ms_);
+    }
+  }
+  draining_since_.reset();
+}
+
+void Checker::stream_closed(const std::string& client, bool opened) {
   disrupted(client);
-  clients_[client].loss_at = now_ + grace_ms_;
-  clients_[client].closed_at = now_;
+  Client& one = clients_[client];
+  one.loss_at = opened || !one.loss_at ? now_ + grace_ms_ : *one.loss_at;
+  one.closed_at = now_;
 }
 
 void Checker::stream_opened(const std::string& client) {
@@ -264,6 +281,7 @@ void Checker::stream_opened(const std::string& client) {
 
 void Checker::died(bool power_cut, Ms durable_before) {
   const Ms lost_from = durable_before - slack_ms_;
+  draining_since_.reset();
   for (auto& [number, event] : events_) {
     if (event.fate == Fate::kPending) event.fate = Fate::kUnknown;
     const bool lost = power_cut && !modes_.sync_commit && event.fate == Fate::kAccepted &&
@@ -278,6 +296,7 @@ void Checker::died(bool power_cut, Ms durable_before) {
   }
   for (auto& [name, index] : current_group_) {
     Group& group = groups_[index];
+    group.deleting = false;
     group.disruptions += 2;  // also what was offered and lost at the very moment
     for (auto& [partition, part] : group.parts) {
       if (part.reopens > 0) {
@@ -298,7 +317,7 @@ void Checker::died(bool power_cut, Ms durable_before) {
           if (offer.extended_at >= lost_from) offer.over = true;
           if (offer.at < lost_from) continue;
           offer.lost = offer.over = true;
-          if (!offer.lane) state.floor = std::min(state.floor, offer.attempt);
+          if (offer.lane.empty()) state.floor = std::min(state.floor, offer.attempt);
         }
         if (state.acked && state.acked_at >= lost_from && !modes_.ack_sync) {
           state.acked = state.acked_done = false;

@@ -56,10 +56,13 @@ class Checker {
   void unsubscribing(const std::string& client, const std::string& topic, const std::string& group);
   void unsubscribed(const std::string& client, const std::string& topic, const std::string& group);
   void deleting_group(const std::string& topic, const std::string& group);
-  void deleted_group(const std::string& topic, const std::string& group);
-  void stream_closed(const std::string& client);
+  void deleted_group(const std::string& topic, const std::string& group, bool done);
+  // Not `opened`: it may have been, the answer was not heard.
+  void stream_closed(const std::string& client, bool opened);
   void stream_opened(const std::string& client);
   void disrupted(const std::string& client);
+  // Nobody can come back while it drains: graces begin anew at its end.
+  void draining(bool on);
 
   // --- deliveries
   void delivered(const DeliverySeen& seen);
@@ -74,6 +77,8 @@ class Checker {
   void reopened(const std::string& topic, const std::string& group, std::uint32_t partition,
                 Ms invoked, Reopen outcome, std::uint32_t generation);
   void purging(const std::string& topic);
+  // What it has under way is nobody's from then on.
+  void ending_lane(const std::string& lane);
   void progress(const ProgressSeen& seen);
   void dead_letters(const std::vector<DeadSeen>& page);
 
@@ -127,7 +132,7 @@ class Checker {
     Ms lease_end = 0;
     bool over = false;
     bool lost = false;  // a power cut may have taken it
-    bool lane = false;
+    std::string lane;   // "" = none
     Ms extended_at = -1;
     bool extending = false;  // asked, not answered: its end is not known
     bool resent = false;     // first seen as a resend: the offer itself may come after it
@@ -172,6 +177,7 @@ class Checker {
     std::size_t incarnation = 0;
     Ms born = 0;
     bool ending = false;
+    bool deleting = false;  // asked for, not answered
     std::map<std::uint32_t, Part> parts;
     std::uint64_t disruptions = 0;
     bool start_known = false;
@@ -200,6 +206,10 @@ class Checker {
   [[nodiscard]] bool maybe_dead(const Group& group, const State& state) const;
   [[nodiscard]] bool maybe_terminal(const Group& group, const Part& part, const Log& log,
                                     std::int64_t offset) const;
+  // The same of one that is known; `state`: null where it was never offered.
+  [[nodiscard]] bool maybe_terminal(const Group& group, const Part& part, const Log& log,
+                                    std::int64_t offset, std::uint64_t number,
+                                    const State* state) const;
   [[nodiscard]] bool in_flux(const Part& part) const;
   void apply_replay(const Group& group, Part& part, Ms invoked);
   void apply_reset(Part& part, Ms invoked);
@@ -229,6 +239,8 @@ class Checker {
   std::map<std::string, std::string> entry_of_key_;
   std::map<std::string, std::string> key_of_entry_;
   std::set<std::string> purged_;  // topics
+  std::set<std::string> ended_lanes_;
+  std::optional<Ms> draining_since_;
   std::optional<std::string> broken_;
   Ms paused_until_ = -1000;
   std::uint64_t checks_ = 0;

@@ -26,7 +26,7 @@ std::string Checker::tell(const State& state) const {
   for (const Offer& offer : state.offers) {
     out += fmt::format(" [{} {} at {} attempt {} until {}{}{}{}]", offer.id, offer.client, offer.at,
                        offer.attempt, offer.lease_end, offer.over ? " over" : "",
-                       offer.lost ? " lost" : "", offer.lane ? " lane" : "");
+                       offer.lost ? " lost" : "", offer.lane.empty() ? "" : " lane");
   }
   return out;
 }
@@ -48,17 +48,23 @@ bool Checker::maybe_dead(const Group& group, const State& state) const {
 
 bool Checker::maybe_terminal(const Group& group, const Part& part, const Log& log,
                              std::int64_t offset) const {
-  if (offset < part.start || offset < log.start || offset < part.maybe_start) return true;
   const auto bound = log.events.find(offset);
   if (bound == log.events.end()) return true;  // nobody knows what it is
-  const Event& event = events_.at(bound->second);
-  if (!matches(group, event) || expired(event)) return true;
   const auto found = part.states.find(offset);
-  if (found == part.states.end()) {
-    return maybe_dead(group, State{});
+  return maybe_terminal(group, part, log, offset, bound->second,
+                        found == part.states.end() ? nullptr : &found->second);
+}
+
+bool Checker::maybe_terminal(const Group& group, const Part& part, const Log& log,
+                             std::int64_t offset, std::uint64_t number, const State* state) const {
+  if (offset < part.start || offset < log.start || offset < part.maybe_start) return true;
+  if (state != nullptr &&
+      (state->acked || state->ack_possible || state->skipped || maybe_dead(group, *state))) {
+    return true;
   }
-  const State& state = found->second;
-  return state.acked || state.ack_possible || state.skipped || maybe_dead(group, state);
+  const Event& event = events_.at(number);
+  if (!matches(group, event) || expired(event)) return true;
+  return state == nullptr && maybe_dead(group, State{});
 }
 
 bool Checker::in_flux(const Part& part) const {
@@ -129,12 +135,12 @@ void Checker::delivered(const DeliverySeen& seen) {
   offer.attempt = seen.attempt;
   offer.at = now_;
   offer.lease_end = now_ + seen.lease_ms;
-  offer.lane = lane;
+  offer.lane = seen.lane;
   offer.resent = seen.resent;
   // A pause is seen by looking up late: what it hides from an offer on its way is no longer than
   // the time between two looks.
   if (now_ <= paused_until_ + slack_ms_) offer.lease_end -= kLookMs;
-  offer.over = clients_[seen.client].leaving;
+  offer.over = clients_[seen.client].leaving || ended_lanes_.contains(seen.lane);
   offer.disruptions = group->disruptions;
   state.offers.push_back(offer);
   offers_[seen.id] = {static_cast<std::size_t>(group - groups_.data()), seen.partition,
@@ -196,8 +202,15 @@ void Checker::check_order(Group& group, Part& part, Log& log, const Event& event
       if (earlier >= seen.offset || !look(earlier)) break;
     }
   } else if (group.facts.ordering == Ordering::kPartition) {
+    auto known = part.states.lower_bound(part.start);
     for (auto at = log.events.lower_bound(part.start); at != log.events.end(); ++at) {
-      if (at->first >= seen.offset || !look(at->first)) break;
+      if (at->first >= seen.offset) break;
+      while (known != part.states.end() && known->first < at->first) ++known;
+      const bool offered = known != part.states.end() && known->first == at->first;
+      const State* state = offered ? &known->second : nullptr;
+      if (maybe_terminal(group, part, log, at->first, at->second, state)) continue;
+      static_cast<void>(look(at->first));
+      break;
     }
   }
 }
@@ -226,9 +239,9 @@ void Checker::settling(Verb verb, const std::string& client, const std::string& 
   if (offer == nullptr || offer->client != client) return;
   if (verb == Verb::kNack || verb == Verb::kReject) offer->over = true;
   if (verb == Verb::kExtend) offer->extending = true;
-  if (offer->lane) return;
+  if (!offer->lane.empty()) return;
   for (const Offer& later : state->offers) {
-    if (&later > offer && !later.lost && !later.lane) return;  // superseded: it does nothing
+    if (&later > offer && !later.lost && later.lane.empty()) return;  // superseded: it does nothing
   }
   if (verb == Verb::kAck) state->ack_possible = true;
   if (verb == Verb::kReject) state->reject_asked = true;
@@ -261,14 +274,17 @@ void Checker::settled(const SettleSeen& seen) {
     if (offer->client != seen.client) return fail("a lease is its holder's (12)", story());
     if (offer->dropped && !flux) return fail("a reset makes ids stale (18)", story());
     for (const Offer& later : state->offers) {
-      // A nack may be followed by the next offer before its answer comes.
-      const bool before = seen.verb == Verb::kNack && later.at >= seen.invoked;
+      // A nack, or an extension of a client that left at once, may be followed by the next offer
+      // before its answer comes.
+      const bool ends =
+          seen.verb == Verb::kNack || (seen.verb == Verb::kExtend && clients_[seen.client].leaving);
+      const bool before = ends && later.at >= seen.invoked;
       if (&later > offer && !later.lost && !flux && !before) {
         return fail("a superseded id is stale (12)", story() + "; " + tell(*state));
       }
     }
   }
-  if (offer->lane) {
+  if (!offer->lane.empty()) {
     if (done && seen.verb == Verb::kExtend) {
       offer->lease_end = seen.invoked + seen.lease_ms;
       offer->extended_at = now_;

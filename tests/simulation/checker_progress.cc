@@ -63,7 +63,9 @@ void Checker::apply_replay(const Group& group, Part& part, Ms invoked) {
     if (offset < part.pending_to) continue;
     // Lanes over it end; what may have been done is offered anew.
     const bool done = state.acked || state.ack_possible || maybe_dead(group, state);
-    for (Offer& offer : state.offers) offer.over = offer.over || offer.lane || done;
+    for (Offer& offer : state.offers) {
+      offer.over = offer.over || !offer.lane.empty() || done;
+    }
     const bool before = state.acked && state.acked_at < invoked;
     state.reopened = before || (state.dead && state.dead_at < invoked);
     if (state.acked || state.dead) state.seen = false;
@@ -79,8 +81,8 @@ void Checker::apply_reset(Part& part, Ms invoked) {
     for (Offer& offer : state.offers) {
       offer.over = true;
       // One that came after it was asked may be of the new generation.
-      offer.dropped =
-          offer.dropped || (offer.at < invoked && (!offer.lane || offset >= part.pending_to));
+      offer.dropped = offer.dropped ||
+                      (offer.at < invoked && (offer.lane.empty() || offset >= part.pending_to));
     }
     const bool passed = offset < part.pending_to;
     const bool after = !state.offers.empty() && state.offers.back().at >= invoked;
@@ -102,6 +104,8 @@ void Checker::apply_perhaps(const Group& group, Part& part) {
   part.ordered_from = INT64_MAX;
   if (part.pending_reset) {
     part.maybe_start = std::max(part.maybe_start, part.pending_to);
+  } else if (part.pending_to < part.start) {
+    part.maybe_start = std::max(part.maybe_start, part.start);  // it may begin where it began
   }
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
@@ -170,9 +174,13 @@ void Checker::check_frontier(Group& group, Part& part, Log& log, const ProgressS
                        log.events.contains(offset) ? log.events.at(offset) : 0,
                        state == part.states.end() ? "never offered" : tell(state->second));
   };
+  auto known = part.states.lower_bound(part.start);
   for (auto at = log.events.lower_bound(part.start); at != log.events.end(); ++at) {
     if (at->first > seen.frontier) break;
-    if (!maybe_terminal(group, part, log, at->first)) {
+    while (known != part.states.end() && known->first < at->first) ++known;
+    const bool offered = known != part.states.end() && known->first == at->first;
+    if (!maybe_terminal(group, part, log, at->first, at->second,
+                        offered ? &known->second : nullptr)) {
       return fail("the frontier never passes a hole (1)", story(at->first));
     }
   }
@@ -276,6 +284,17 @@ void Checker::dead_letters(const std::vector<DeadSeen>& page) {
     }
     state.dead = true;
     state.dead_at = -1000;  // browse waits for the sync
+  }
+}
+
+void Checker::ending_lane(const std::string& lane) {
+  ended_lanes_.insert(lane);
+  for (auto& [name, index] : current_group_) {
+    for (auto& [partition, part] : groups_[index].parts) {
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) offer.over = offer.over || offer.lane == lane;
+      }
+    }
   }
 }
 

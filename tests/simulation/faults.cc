@@ -17,7 +17,7 @@ void Simulation::start_faults() {
                                              : Death::kKill;
     const std::uint64_t operations = random_.chance(1, 2) ? random_.below(40) + 1 : 0;
     world_->time().outside(at(), [this, how, operations] {
-      if (!world_->alive() || healing_) return;
+      if (!world_->running() || healing_) return;
       if (how != Death::kStop && operations > 0) {
         world_->strike_after(operations, how);
       } else {
@@ -35,7 +35,7 @@ void Simulation::start_faults() {
 
 void Simulation::restart_soon(Death how, Ms after) {
   world_->time().outside(world_->time().now() + after, [this, how, life = world_->life()] {
-    if (world_->alive() && world_->life() == life) death_wanted_ = how;
+    if (world_->running() && world_->life() == life) death_wanted_ = how;
   });
 }
 
@@ -59,7 +59,7 @@ void Simulation::fault() {
   testing::SimScheduler& time = world_->time();
   const Ms now = time.now();
   Ms until = now;
-  if (wild(2, 5)) {
+  if (more_.chance(2, 5)) {
     static constexpr DiskFault kKinds[] = {
         DiskFault::kSyncElsewhere, DiskFault::kReadError,   DiskFault::kRenameError,
         DiskFault::kRemoveError,   DiskFault::kKvRefused,   DiskFault::kKvFull,

@@ -48,6 +48,10 @@ void Simulation::keep_topics() {
                topic.changes == 0) {
       remove_topic(topic);
     }
+    for (GroupPlan& group : groups_) {
+      if (!group.unsure || group.facts.topic != topic.name) continue;
+      if (topic.state == TopicPlan::State::kReady) end_group(group, topic);
+    }
   }
 }
 
@@ -86,6 +90,9 @@ void Simulation::remove_topic(TopicPlan& topic) {
       if (!gone) return;  // once more, until it is certain
       ++result_.topic_deletions;
       checker_->topic_deleted(at->name);
+      for (GroupPlan& group : groups_) {
+        group.unsure = group.unsure && group.facts.topic != at->name;
+      }
       std::erase_if(ends_, [&](const auto& one) { return one.first.first == at->name; });
       at->partitions = static_cast<std::uint32_t>(random_.between(1, 4));
       at->state = TopicPlan::State::kAbsent;

@@ -1,6 +1,6 @@
 // Runs seeds and says which promise broke; `--start S --seeds 1` runs one again.
 //
-//   sim_runner --seeds N --start S [--verbose] [--plant NAME] [--twice] [--no-floors] [--wild]
+//   sim_runner --seeds N --start S [--verbose] [--plant NAME] [--twice] [--no-floors]
 //   sim_runner --list FILE     the seeds that FILE names first in a line
 //
 // The last line is `P passed, F failed`. With --plant (builds with ACKLINE_PLANTS) it stops at the
@@ -29,7 +29,6 @@ struct Arguments {
   std::uint64_t start = 1;
   bool verbose = false;
   bool twice = false;
-  bool wild = false;
   bool floors = true;
   std::string plant;
   std::string list;
@@ -90,8 +89,6 @@ bool parse(int count, char** words, Arguments& out) {
       out.verbose = true;
     } else if (word == "--twice") {
       out.twice = true;
-    } else if (word == "--wild") {
-      out.wild = true;
     } else if (word == "--no-floors") {
       out.floors = false;
     } else if (word == "--seeds" && more) {
@@ -200,10 +197,10 @@ int run(const Arguments& arguments) {
   for (const std::uint64_t seed : seeds_of(arguments)) {
     // Faults make log lines by the thousand: they are for whoever looks at one seed.
     const auto quiet = arguments.verbose ? nullptr : std::make_unique<LogCapture>();
-    Simulation simulation({seed, arguments.verbose, arguments.wild});
+    Simulation simulation({seed, arguments.verbose});
     SimulationResult result = simulation.run();
     if (arguments.twice && !result.broken) {
-      Simulation again({seed, false, arguments.wild});
+      Simulation again({seed, false});
       if (again.run().trace != result.trace) result.broken = "the seed did not repeat itself";
     }
     totals.add(result);

@@ -19,7 +19,7 @@ Simulation::Simulation(SimulationOptions options)
       more_(options.seed * 0xd1342543de82ef95ULL + 0x2545f491) {}
 
 Simulation::~Simulation() {
-  if (world_ && world_->alive()) world_->end(Death::kKill);
+  if (world_ && world_->running()) world_->end(Death::kKill);
 }
 
 void Simulation::note(const std::string& line) const {
@@ -43,23 +43,22 @@ void Simulation::plan() {
   world.checkpoint_bytes = random_.chance(1, 2) ? 32U << 10U : 1U << 20U;
   world.checkpoint_interval_ms = random_.between(1000, 12'000);
   world.retention_interval_ms = 2000;
-  world.wild = options_.wild;
   world.retention_hold = random_.chance(4, 5);
   hold_ = world.retention_hold;
   world.reconnect_grace_ms = random_.between(1000, 5000);
-  if (wild(1, 5)) world.ahead_max = static_cast<std::uint64_t>(more_.between(5, 60));
-  if (wild(1, 4)) world.suspects_per_client = 3;
-  if (wild(1, 3)) {
+  if (more_.chance(1, 5)) world.ahead_max = static_cast<std::uint64_t>(more_.between(5, 60));
+  if (more_.chance(1, 4)) world.suspects_per_client = 3;
+  if (more_.chance(1, 3)) {
     world.read_events = static_cast<std::uint32_t>(more_.between(1, 8));
     world.read_bytes = static_cast<std::uint32_t>(more_.between(200, 4000));
   }
-  world.ack_sync = wild(1, 5);
-  if (wild(1, 5)) {
+  world.ack_sync = more_.chance(1, 5);
+  if (more_.chance(1, 5)) {
     world.sync_commit = false;
     world.sync_interval_ms = more_.between(10, 100);
   }
-  admins_ = wild(1, 2);
-  drains_ = wild(1, 6);
+  admins_ = more_.chance(1, 2);
+  drains_ = more_.chance(1, 6);
   checker_ = std::make_unique<Checker>(
       3 + 6 * world.times.handover_max_ms + 5 * world.times.storage_max_ms,
       world.reconnect_grace_ms,
@@ -77,7 +76,7 @@ void Simulation::plan() {
     topic.name = fmt::format("t{}", t);
     topic.partitions = static_cast<std::uint32_t>(random_.between(1, 4));
     if (random_.chance(1, 4)) topic.retention.age_ms = random_.between(8000, 40'000);
-    if (hold_ && wild(1, 6)) {
+    if (hold_ && more_.chance(1, 6)) {
       topic.retention.bytes = static_cast<std::uint64_t>(more_.between(6'000, 60'000));
     }
     topics_.push_back(topic);
@@ -100,12 +99,12 @@ void Simulation::plan() {
     group.max_in_flight = static_cast<std::uint32_t>(random_.between(2, 30));
     group.backoff_ms = {random_.between(0, 200), random_.between(100, 1500)};
     group.earliest = !group.facts.broadcast || random_.chance(1, 2);
-    if (wild(1, 5)) {
+    if (more_.chance(1, 5)) {
       group.start_offset = more_.between(0, 20);
-    } else if (wild(1, 5)) {
+    } else if (more_.chance(1, 5)) {
       group.start_back_ms = more_.between(0, 20'000);
     }
-    group.dead_letter_expired = wild(1, 4);
+    group.dead_letter_expired = more_.chance(1, 4);
     if (!group.facts.filter_type.empty()) {
       // All say the same.
       static constexpr const char* kForms[] = {
@@ -115,7 +114,7 @@ void Simulation::plan() {
           R"({"not":{"exact":{"type":"t.b"}}})",
           R"({"any":[{"exact":{"type":"t.a"}},{"exact":{"type":"t.x"}}]})",
           R"({"all":[{"prefix":{"type":"t."}},{"suffix":{"type":"a"}}]})"};
-      group.filter_json = kForms[options_.wild ? more_.below(std::size(kForms)) : 0];
+      group.filter_json = kForms[more_.below(std::size(kForms))];
     }
     if (random_.chance(2, 3)) {
       group.poison_modulo = static_cast<std::uint32_t>(random_.between(7, 40));
@@ -183,7 +182,10 @@ void Simulation::on_death(Death how, Ms durable_before) {
     // Whether it was done is asked again: both changes are told apart by their answers.
     if (topic.state == TopicPlan::State::kBusy) topic.state = TopicPlan::State::kAbsent;
   }
-  for (GroupPlan& group : groups_) group.reopening = group.leaving = false;
+  for (GroupPlan& group : groups_) {
+    group.unsure = group.unsure || group.leaving;
+    group.reopening = group.leaving = group.patching = false;
+  }
 }
 
 void Simulation::die(Death how) {
@@ -211,7 +213,7 @@ void Simulation::come_back() {
   note(fmt::format("UP with {} shards", world_->shards()));
   checker_->came_back(world_->time().now() - died_at_);
   // A crash soon after a start meets what only a start does.
-  if (!healing_ && early_deaths_ < 3 && wild(1, 4)) {
+  if (!healing_ && early_deaths_ < 3 && more_.chance(1, 4)) {
     ++early_deaths_;
     restart_soon(more_.chance(2, 3) ? Death::kPowerCut : Death::kKill,
                  more_.between(1, more_.chance(1, 2) ? 120 : 1500));
@@ -219,7 +221,7 @@ void Simulation::come_back() {
   // Clients do not know of the death: what they had is settled late.
   for (auto& client : clients_) {
     for (std::size_t i = 0; i < std::min<std::size_t>(client->ids.size(), 3); ++i) {
-      if (!wild(1, 3)) continue;
+      if (!more_.chance(1, 3)) continue;
       settle_later(*client, more_.between(0, 1500), more_.chance(3, 4) ? Verb::kAck : Verb::kNack,
                    client->ids[client->ids.size() - 1 - i], std::nullopt);
     }

@@ -26,8 +26,6 @@ namespace ackline::sim {
 struct SimulationOptions {
   std::uint64_t seed = 1;
   bool verbose = false;  // the history on stderr
-  // Also what the checker is still being taught: see README.md.
-  bool wild = false;
 };
 
 struct SimulationResult {
@@ -79,6 +77,8 @@ class Simulation {
     bool dead_letter_expired = false;
     bool leaving = false;  // it is being deleted
     bool reopening = false;
+    bool patching = false;
+    bool unsure = false;              // it may have been deleted: that is asked until it is certain
     std::uint32_t poison_modulo = 0;  // events that its clients never manage; 0: none
   };
   class Channel;
@@ -94,6 +94,8 @@ class Simulation {
     std::unique_ptr<Channel> channel;
     std::unique_ptr<api::Attachment> attachment;
     bool attached = false;
+    bool opened = false;  // its stream
+    bool ending = false;  // its group ends with it: asked until it is certain
     Ms attached_at = 0;
     Ms rest_until = 0;
     std::vector<std::string> ids;  // all that it ever got
@@ -112,9 +114,6 @@ class Simulation {
   [[nodiscard]] bool quiet();
   void note(const std::string& line) const;
   void sync_time();
-  [[nodiscard]] bool wild(std::uint64_t of, std::uint64_t all) {
-    return options_.wild && more_.chance(of, all);
-  }
   // What a process still says after the moment of its death is heard by nobody.
   [[nodiscard]] bool dying() const { return !world_->alive() || world_->struck(); }
   void every(Ms least, Ms most, std::function<void()> what);
@@ -155,7 +154,10 @@ class Simulation {
   void redrive(std::size_t topic);
   void purge(std::size_t topic);
   void meddle();
+  void patch(GroupPlan& group);
+  void drain_server(bool on);
   void delete_group(GroupPlan& group);
+  void end_group(GroupPlan& group, TopicPlan& topic);
   void send_away(Client& client);
   void hit_disk(DiskFault fault);
   void look_around();

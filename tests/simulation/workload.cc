@@ -139,7 +139,9 @@ void Simulation::client_turn(std::size_t index) {
   if (!world_->alive() || client.busy) return;
   const Ms now = world_->time().now();
   if (!healing_ && now < client.rest_until) return;
+  if (client.ending) return unsubscribe(client);
   if (!client.subscribed) {
+    if (groups_[client.group].unsure) return;
     if (topics_[client.topic].state == TopicPlan::State::kReady) subscribe(client);
     return;
   }
@@ -178,7 +180,7 @@ void Simulation::subscribe(Client& client) {
   request.dead_letter_expired = group.dead_letter_expired;
   request.ordering = api_ordering(group.facts.ordering);
   request.max_attempts = group.facts.max_attempts;
-  request.backoff_ms = group.backoff_ms;
+  if (!group.backoff_ms.empty()) request.backoff_ms = group.backoff_ms;
   if (!group.facts.filter_type.empty()) {
     request.filter_json = group.filter_json;
   }
@@ -223,6 +225,7 @@ void Simulation::unsubscribe(Client& client) {
   const std::uint32_t edge = any_edge();
   Client* at = &client;
   client.subscribed = false;
+  client.ending = groups_[client.group].facts.broadcast;
   note(client.id + " unsubscribes");
   call(edge, [this, at, edge, topic = group.topic]() {
     traffic(edge).unsubscribe(at->id, topic, {}, [this, at](Result<api::Unsubscribed> answer) {
@@ -233,7 +236,11 @@ void Simulation::unsubscribe(Client& client) {
       note(fmt::format("{} unsubscribed: {}", at->id,
                        answer ? "ok" : std::string(answer.error().word())));
       const GroupFacts& facts = groups_[at->group].facts;
-      if (answer) checker_->unsubscribed(at->id, facts.topic, facts.name);
+      const bool gone = answer || answer.error().code == ErrorCode::kClientUnknown ||
+                        answer.error().code == ErrorCode::kTopicUnknown;
+      if (!gone) return;
+      at->ending = false;
+      checker_->unsubscribed(at->id, facts.topic, facts.name);
     });
   });
 }
@@ -241,6 +248,7 @@ void Simulation::unsubscribe(Client& client) {
 // A poll or a stream, whichever this client uses.
 void Simulation::attach(Client& client) {
   client.attached = true;
+  client.opened = false;
   client.attached_at = world_->time().now();
   client.edge = any_edge();
   const std::uint64_t turn = ++client.turn;
@@ -266,6 +274,7 @@ void Simulation::attach(Client& client) {
             if (!opened) {
               ended(*at, turn, opened.error().code == ErrorCode::kClientUnknown);
             } else if (at->turn == turn) {
+              at->opened = true;
               checker_->stream_opened(at->id);
             }
           });
@@ -273,6 +282,7 @@ void Simulation::attach(Client& client) {
     });
     return;
   }
+  note(client.id + " polls");
   const auto max = static_cast<std::uint32_t>(random_.between(1, 12));
   const std::int64_t timeout_ms = random_.between(0, 2500);
   call(client.edge, [this, at, turn, edge = client.edge, max, timeout_ms] {
@@ -280,6 +290,7 @@ void Simulation::attach(Client& client) {
         at->id, {}, max, timeout_ms, [this, at, turn](Result<std::vector<channel::Delivery>> got) {
           if (dying()) return;
           sync_time();
+          if (!got) note(fmt::format("{} poll: {}", at->id, got.error().word()));
           if (got) received(*at, turn, *got);
           ended(*at, turn, !got && got.error().code == ErrorCode::kClientUnknown);
         });
@@ -292,7 +303,7 @@ void Simulation::detach(Client& client) {
   const bool stream = client.channel != nullptr;
   note(fmt::format("{} detaches its {}", client.id, stream ? "stream" : "poll"));
   if (stream) {
-    checker_->stream_closed(client.id);
+    checker_->stream_closed(client.id, client.opened);
     old_channels_.push_back(std::move(client.channel));
   } else {
     checker_->disrupted(client.id);
@@ -314,7 +325,8 @@ void Simulation::ended(Client& client, std::uint64_t turn, bool gone) {
   ++client.turn;
   client.attached = false;
   if (client.channel) {
-    checker_->stream_closed(client.id);
+    // One that was refused was none.
+    if (client.opened) checker_->stream_closed(client.id, true);
     old_channels_.push_back(std::move(client.channel));
   }
   if (gone) client.subscribed = false;

@@ -26,7 +26,7 @@ World::World(WorldOptions options)
       time_(options.seed, options.times) {}
 
 World::~World() {
-  if (alive()) take_down(Death::kKill);
+  if (node_ != nullptr) take_down(Death::kKill);
 }
 
 void World::open_hook() {
@@ -47,7 +47,7 @@ std::optional<testing::KvFault> World::on_kv_operation(testing::KvOperation oper
   if (struck_) return testing::KvFault{error(ErrorCode::kUnavailable, "dead"), false};
   const bool write = operation == testing::KvOperation::kWrite;
   const bool changes = write || operation == testing::KvOperation::kFlush;
-  if (options_.wild && strike_in_ && changes && --*strike_in_ == 0) {
+  if (strike_in_ && changes && --*strike_in_ == 0) {
     strike_in_.reset();
     struck_ = strike_how_;
     // It may die right before, or right after.
@@ -84,7 +84,7 @@ std::optional<io::FsFault> World::on_operation(io::FsOperation operation, const 
     strike_in_.reset();
     struck_ = strike_how_;
     // In the middle of a write as well.
-    const bool torn = options_.wild && operation == kWrite && random_.chance(1, 2);
+    const bool torn = operation == kWrite && random_.chance(1, 2);
     return io::FsFault{disk_error(ErrorCode::kUnavailable, path, "dead"),
                        torn ? random_.below(4096) : 0};
   }
@@ -178,7 +178,7 @@ std::int64_t World::durable_before() const {
   }
   // What is promised (invariant 13): a sync begins within 10 ms of a write and takes as long as
   // the storage does; a round may just have begun.
-  const std::int64_t served = alive() ? time_.now() : served_until_;
+  const std::int64_t served = node_ != nullptr ? time_.now() : served_until_;
   const std::int64_t promised =
       served - (options_.sync_interval_ms + 2 + 4 * options_.times.storage_max_ms +
                 4 * options_.times.handover_max_ms);
@@ -193,10 +193,9 @@ void World::arm_fault(DiskFault fault) {
 void World::set_full(bool full) {
   full_ = full;
   note_trouble(time_.now());
-  std::uint64_t used = 0;
-  for (const std::string& path : fs_.files()) {
-    if (const auto content = fs_.contents(path)) used += content->size();
-  }
+  constexpr std::uint64_t kRoomy = std::uint64_t{1} << 62U;
+  fs_.set_capacity(kRoomy);
+  const std::uint64_t used = kRoomy - fs_.free_bytes(std::string(kData)).value_or(kRoomy);
   fs_.set_capacity(full ? used + random_.below(64U << 10U) : UINT64_MAX);
 }
 
@@ -228,7 +227,7 @@ bool World::boot() {
 }
 
 Result<void> World::boot_once() {
-  ACKLINE_CHECK(!alive());
+  ACKLINE_CHECK(node_ == nullptr);
   ++life_;
   struck_.reset();
   poisoned_ = false;
@@ -293,7 +292,7 @@ Result<void> World::boot_once() {
   // All that was recovered is synced now (J10).
   std::erase_if(files_, [](const auto& one) { return one.first.contains('@'); });
   for (auto& [name, file] : files_) file = JournalFile{std::nullopt, true, true};
-  node_->start();
+  node_->start([this] { started_ = true; });
   return {};
 }
 
@@ -302,7 +301,7 @@ void World::on_shard(std::uint32_t index, Task work) {
 }
 
 void World::end(Death how) {
-  ACKLINE_CHECK(alive());
+  ACKLINE_CHECK(node_ != nullptr);
   if (how == Death::kStop) {
     auto done = std::make_shared<bool>(false);
     node_->set_draining(true);
@@ -316,7 +315,7 @@ void World::end(Death how) {
 // First the disk, so that nothing that is destroyed can write to it any more.
 void World::take_down(Death how) {
   if (on_death) on_death(how, durable_before());
-  if (alive()) served_until_ = time_.now();
+  if (node_ != nullptr) served_until_ = time_.now();
   if (poisoned_) last_trouble_ = std::max(last_trouble_, time_.now());
   if (how == Death::kPowerCut) {
     fs_.power_cut(random_);
@@ -330,6 +329,7 @@ void World::take_down(Death how) {
   struck_ = how;
   time_.drop_tasks();
   node_.reset();
+  started_ = false;
   time_.drop_tasks();
   subscriptions_.reset();
   offsets_.reset();

@@ -44,7 +44,6 @@ struct WorldOptions {
   std::int64_t retention_interval_ms = 2000;
   bool retention_hold = true;
   std::int64_t reconnect_grace_ms = 5000;
-  bool wild = false;  // deaths inside a write, and at the store
   bool sync_commit = true;
   bool ack_sync = false;
   std::int64_t sync_interval_ms = 10;
@@ -96,7 +95,9 @@ class World {
   // A sync failed: the server's journal is poisoned and somebody should restart it.
   [[nodiscard]] bool poisoned() const { return poisoned_ || kv_poisoned_; }
 
-  [[nodiscard]] bool alive() const { return node_ != nullptr; }
+  [[nodiscard]] bool running() const { return node_ != nullptr; }
+  // It serves: clients may call.
+  [[nodiscard]] bool alive() const { return node_ != nullptr && started_; }
   [[nodiscard]] std::uint32_t life() const { return life_; }
   [[nodiscard]] runtime::Node& node() { return *node_; }
   [[nodiscard]] testing::SimScheduler& time() { return time_; }
@@ -142,6 +143,7 @@ class World {
   std::optional<std::uint64_t> strike_in_;
   Death strike_how_ = Death::kKill;
   std::optional<Death> struck_;
+  bool started_ = false;
   bool poisoned_ = false;
   bool kv_poisoned_ = false;
   bool full_ = false;
