@@ -20,7 +20,8 @@ namespace {
 constexpr int kStepMs = 10;
 
 std::unexpected<Error> system_error(std::string_view what, int number) {
-  return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", what, std::generic_category().message(number)));
+  return fail(ErrorCode::kUnavailable,
+              fmt::format("{}: {}", what, std::generic_category().message(number)));
 }
 
 int exit_of(int status) {

@@ -1,6 +1,6 @@
 // The inside of the dispatcher, shared by its sources: setup.cc, clients.cc, offers.cc, leases.cc,
-// reads.cc, settles.cc, attempts.cc, dead_letters.cc, timers.cc, recovery.cc, snapshot.cc,
-// stored.cc, reopen.cc, reorder.cc, lanes.cc, lane_choice.cc, reports.cc, stuck.cc.
+// reads.cc, settles.cc, attempts.cc, dead_letters.cc, timers.cc, recovery.cc, lost_state.cc,
+// snapshot.cc, stored.cc, reopen.cc, reorder.cc, lanes.cc, lane_choice.cc, reports.cc, stuck.cc.
 //
 // Time in here is the data directory's own: it advances with the process's monotonic clock, stands
 // still while the process is down or the server itself is stalled (`skew_` is the difference), and
@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -172,6 +173,13 @@ class Dispatcher::Impl {
                                    ByteView body);
   void resume(MonoMs now, WallMs wall, bool clean);
   void resume_progress(Progress& progress, bool clean);
+  void note_progress(Progress& progress);
+  // What was lost (lost_state.cc).
+  void note_exported(ProgressKey key, Generation generation, Offset frontier);
+  void distrust(PartitionNumber number);
+  void look_for_lost();
+  void raise_to_exported(Progress& progress);
+  void cut_at_end(Progress& progress);
   void apply_boot(const state::BootRecord& record);
   void apply_offer(PartitionNumber partition, const state::OfferRecord& record);
   void apply_end(PartitionNumber partition, const state::EndRecord& record);
@@ -321,6 +329,11 @@ class Dispatcher::Impl {
   MonoMs boot_at_{0};           // clock_ at this boot
   MonoMs alive_at_{0};          // of the newest alive mark
   WallMs wall_{0};
+  // Until `resume`.
+  struct {
+    std::map<ProgressKey, std::pair<Generation, Offset>> exported;
+    std::set<PartitionNumber> untrusted;
+  } lost_;
   // Recovery: the journals, each with its own clock. `clock_` and `replay_epoch_` are those of the
   // one that is read.
   struct JournalTime {

@@ -274,7 +274,9 @@ Result<std::size_t> KvOffsetStore::forget(std::string_view topic, std::string_vi
   if (batch.empty()) {
     return 0;
   }
-  const Result<void> written = note(kv_.write(batch, false));
+  // Synced: values that came back after a power cut would be taken for a later group's of that
+  // name.
+  const Result<void> written = note(kv_.write(batch, true));
   return written ? Result<std::size_t>(batch.size()) : fail(written);
 }
 
