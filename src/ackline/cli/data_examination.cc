@@ -14,6 +14,8 @@
 #include "ackline/io/kv/rocksdb_key_value.h"
 #include "ackline/meta/local/local_meta_store.h"
 #include "ackline/runtime/catalog_records.h"
+#include "ackline/runtime/data_parts.h"
+#include "ackline/state/store_factory.h"
 
 namespace ackline::cli {
 
@@ -25,7 +27,16 @@ bool Examiner::open() {
   }
   if (!*format) {
     const auto names = fs_.list(path_);
-    if (!names || names->empty()) {
+    if (!names) {
+      const auto there = fs_.exists(path_);
+      const bool gone = there && !*there;
+      add(FindingLevel::kProblem, path_,
+          gone ? "there is no such directory" : "it is no directory that can be read",
+          gone ? "Name the right directory with --data; a server that starts there makes a new one."
+               : "Name the data directory with --data; it must be one that this user may read.");
+      return false;
+    }
+    if (names->empty()) {
       add(FindingLevel::kNote, path_, "there is no data yet",
           "Start a server there, or name the right directory with --data.");
       return false;
@@ -66,7 +77,7 @@ bool Examiner::open() {
 }
 
 void Examiner::examine_token() {
-  const auto text = io::read_file(fs_, data_->admin_token_path());
+  const auto text = data_->read_admin_token();
   if (!text && text.error().code == ErrorCode::kNotFound) {
     add(FindingLevel::kNote, data_->admin_token_path(), "there is no admin token yet",
         "The next start makes one.");
@@ -77,14 +88,18 @@ void Examiner::examine_token() {
 
 void Examiner::examine_meta() {
   const std::string path = data_->meta_path();
-  const auto there = fs_.exists(path);
-  if (!there || !*there) {
+  const auto there = state::meta_is_made(fs_, *data_);
+  if (!there) {
+    add(FindingLevel::kDamage, path, there.error());
+    return;
+  }
+  if (!*there) {
     add(FindingLevel::kNote, path, "there is no meta store yet", "The next start makes one.");
     return;
   }
   auto kv = io::open_rocksdb(fs_, path);
   if (!kv) {
-    add(FindingLevel::kDamage, path, kv.error());
+    add(FindingLevel::kDamage, path, kv.error().detail, std::string(state::kMetaRemedy));
     return;
   }
   const SystemClock clock;
@@ -150,11 +165,31 @@ void Examiner::decode_records(meta::MetaStore& meta) {
   }
 }
 
+// What meta says must be there.
+void Examiner::examine_parts() {
+  if (!meta_read_) return;
+  auto catalog = read_stored_catalog(fs_, data_->meta_path());
+  if (!catalog) {
+    meta_read_ = false;
+    add(FindingLevel::kDamage, data_->meta_path(), catalog.error().detail,
+        std::string(state::kMetaRemedy));
+    return;
+  }
+  catalog_ = std::move(*catalog);
+  const auto missing = runtime::missing_parts(fs_, path_, catalog_.parts());
+  if (!missing) {
+    add(FindingLevel::kProblem, path_, missing.error());
+    return;
+  }
+  for (const runtime::MissingPart& one : *missing) add(FindingLevel::kDamage, one.path, one.why);
+}
+
 void Examiner::examine_offsets() {
   const std::string path = data_->offsets_path();
-  const auto there = fs_.exists(path);
-  if (!there || !*there) return;  // elsewhere by `offset.path`, or not made yet
-  auto kv = io::open_rocksdb(fs_, path);
+  const auto there = io::rocksdb_is_made(fs_, path);
+  if (there && !*there) return;  // elsewhere by `offset.path`, or not made yet
+  auto kv =
+      there ? io::open_rocksdb(fs_, path) : Result<std::unique_ptr<io::KeyValue>>(fail(there));
   if (!kv) {
     add(FindingLevel::kDamage, path, kv.error());
     return;
@@ -213,6 +248,7 @@ Examination Examiner::run() {
   if (open()) {
     examine_token();
     examine_meta();
+    examine_parts();
     examine_offsets();
     examine_shards();
     examine_rows();

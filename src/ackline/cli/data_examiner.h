@@ -9,6 +9,7 @@
 #include "ackline/base/types.h"
 #include "ackline/cli/data_examination.h"
 #include "ackline/cli/shard_place.h"
+#include "ackline/cli/stored_catalog.h"
 #include "ackline/io/journal/recovery.h"
 #include "ackline/meta/meta_store.h"
 #include "ackline/state/data_directory.h"
@@ -34,12 +35,14 @@ class Examiner {
   void examine_token();
   void examine_meta();
   void decode_records(meta::MetaStore& meta);
+  void examine_parts();
   void examine_offsets();
   void examine_shards();
   void examine_rows();
   void examine_checkpoint(const ShardPlace& place, io::RecoverOptions& options);
   void examine_journal(const ShardPlace& place, const io::RecoverOptions& options);
   void examine_partitions();
+  void examine_missing_partitions();
   void examine_partition(PartitionNumber number, const std::string& name);
   [[nodiscard]] std::string name_of(PartitionNumber number) const;
 
@@ -49,6 +52,7 @@ class Examiner {
   std::optional<state::DataDirectory> data_;
   std::optional<std::uint32_t> shards_;  // of the layout that counts
   bool meta_read_ = false;
+  StoredCatalog catalog_;  // when `meta_read_`
   std::map<PartitionNumber, std::string> names_;
   std::map<PartitionNumber, std::string> sections_;  // the log's part
   std::map<PartitionNumber, Offset> ends_;           // of what a start finds

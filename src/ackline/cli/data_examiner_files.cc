@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <set>
 
 #include "ackline/base/bytes.h"
 #include "ackline/base/counted.h"
 #include "ackline/cli/data_examiner.h"
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/log/local/doctor.h"
+#include "ackline/log/local/format.h"
 #include "ackline/log/local/records.h"
 #include "ackline/runtime/shard_checkpoint.h"
 #include "ackline/state/records.h"
@@ -24,7 +24,6 @@ void Examiner::examine_shards() {
     }
     return;
   }
-  std::set<std::uint32_t> seen;
   for (const std::string& name : *names) {
     const auto place = shard_place(journal, name);
     if (!place) continue;
@@ -33,16 +32,11 @@ void Examiner::examine_shards() {
           "The next start takes care of it.");
       continue;
     }
-    seen.insert(place->index);
     io::RecoverOptions options;
     options.shard = ShardIndex(place->index);
     examine_checkpoint(*place, options);
+    catalog_.expect_started(ShardIndex(place->index), options);
     examine_journal(*place, options);
-  }
-  for (std::uint32_t i = 0; shards_ && i < *shards_ && !names_.empty(); ++i) {
-    if (seen.contains(i)) continue;
-    add(FindingLevel::kDamage, fmt::format("{}/{}-{}", journal, *shards_, i),
-        "the journal of this shard is missing", std::string(kRestore));
   }
 }
 
@@ -139,6 +133,7 @@ void Examiner::examine_journal(const ShardPlace& place, const io::RecoverOptions
 }
 
 void Examiner::examine_partitions() {
+  examine_missing_partitions();
   const auto names = fs_.list(data_->log_path());
   if (!names) {
     if (names.error().code != ErrorCode::kNotFound) {
@@ -157,7 +152,23 @@ void Examiner::examine_partitions() {
   }
 }
 
+// A checkpoint has files of them, and not even the directory is there.
+void Examiner::examine_missing_partitions() {
+  for (const auto& [number, section] : sections_) {
+    const auto log = log::decode_section(section);
+    if (!log || log->segments.empty() || !names_.contains(number)) continue;
+    const std::string directory = log::format::partition_directory(path_, number);
+    const auto there = fs_.exists(directory);
+    if (!there || *there) continue;
+    add(FindingLevel::kDamage, directory,
+        fmt::format("the directory of {} is missing, with {} in it", name_of(number),
+                    counted(log->segments.size(), "segment")),
+        "Put it back; else the partition is quarantined at the next start.");
+  }
+}
+
 void Examiner::examine_partition(PartitionNumber number, const std::string& directory) {
+  if (meta_read_ && number.value() >= catalog_.numbers.partition) return;  // told already
   if (meta_read_ && !names_.contains(number)) {
     add(FindingLevel::kNote, directory, "of a topic that was deleted",
         "It may be removed while no server runs.");

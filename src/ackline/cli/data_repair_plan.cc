@@ -5,24 +5,23 @@
 #include <charconv>
 #include <map>
 #include <optional>
-#include <set>
 
-#include "ackline/base/clock.h"
 #include "ackline/base/random.h"
 #include "ackline/cli/data_repair.h"
 #include "ackline/cli/repaired_checkpoint.h"
 #include "ackline/cli/row_store.h"
 #include "ackline/cli/shard_place.h"
+#include "ackline/cli/stored_catalog.h"
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/io/journal/recovery.h"
 #include "ackline/io/kv/rocksdb_key_value.h"
 #include "ackline/log/local/doctor.h"
 #include "ackline/log/local/format.h"
 #include "ackline/log/local/records.h"
-#include "ackline/meta/local/local_meta_store.h"
-#include "ackline/runtime/catalog_records.h"
+#include "ackline/runtime/data_parts.h"
 #include "ackline/runtime/shard_checkpoint.h"
 #include "ackline/state/records.h"
+#include "ackline/state/store_factory.h"
 
 namespace ackline::cli {
 namespace {
@@ -57,44 +56,31 @@ class RepairPlanner {
 
   void read_meta() {
     const std::string path = plan_.data_.meta_path();
-    auto kv = io::open_rocksdb(fs_, path);
-    const SystemClock clock;
-    auto meta = kv ? meta::open_local_meta_store(**kv, clock)
-                   : Result<std::unique_ptr<meta::MetaStore>>(fail(kv));
-    auto topics = meta ? (*meta)->get_with_prefix(runtime::kTopicsPrefix)
-                       : Result<meta::PrefixRead>(fail(meta));
-    if (!topics) {
-      without(path, "Topics, groups and policies are nowhere else: " + topics.error().detail +
-                        ". Restore the data directory from a backup.");
+    const auto made = state::meta_is_made(fs_, plan_.data_);
+    if (made && !*made) return;  // no server has started here
+    auto catalog = made ? read_stored_catalog(fs_, path) : Result<StoredCatalog>(fail(made));
+    if (!catalog) {
+      without(path, "Topics, groups and policies are nowhere else: " + catalog.error().detail +
+                        ". " + std::string(state::kMetaRemedy));
       return;
     }
-    if (const auto shards = (*meta)->get(runtime::kShardsKey); shards && *shards) {
-      const std::string& text = (*shards)->value;
-      std::uint32_t count = 0;
-      static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), count));
-      if (count > 0) shards_ = count;
-    }
+    catalog_ = std::move(*catalog);
     meta_read_ = true;
-    for (const meta::Entry& entry : topics->entries) {
-      const auto topic = runtime::decode_topic(entry.value);
-      if (!topic) {
-        meta_read_ = false;
-        without(entry.key, "A topic's record is nowhere else: " + topic.error().detail +
-                               ". Restore the data directory from a backup.");
-        continue;
-      }
-      for (std::size_t i = 0; i < topic->partitions.size(); ++i) {
-        names_[topic->partitions[i]] = fmt::format("{}/{}", topic->name, i);
-        names_[topic->dead_letters[i]] = fmt::format("{}_DLQ/{}", topic->name, i);
-      }
+    names_ = catalog_.partition_names();
+    const auto missing = runtime::missing_parts(fs_, plan_.path_, catalog_.parts());
+    if (!missing) without(plan_.path_, missing.error().detail);
+    if (!missing) return;
+    for (const runtime::MissingPart& one : *missing) {
+      without(one.path, one.why.detail + ". " + one.why.remedy);
     }
   }
 
   void look_at_offsets() {
     const std::string path = plan_.data_.offsets_path();
-    const auto there = fs_.exists(path);
-    if (!there || !*there) return;
-    auto kv = io::open_rocksdb(fs_, path);
+    const auto there = io::rocksdb_is_made(fs_, path);
+    if (there && !*there) return;
+    auto kv =
+        there ? io::open_rocksdb(fs_, path) : Result<std::unique_ptr<io::KeyValue>>(fail(there));
     const Result<void> read =
         kv ? (*kv)->scan("", "", [](std::string_view, std::string_view) { return true; })
            : Result<void>(fail(kv));
@@ -117,18 +103,12 @@ class RepairPlanner {
     const std::string journal = io::join(plan_.path_, state::kJournalName);
     const auto names = fs_.list(journal);
     if (!names) return;
-    std::set<std::uint32_t> seen;
     for (const std::string& name : *names) {
       const auto place = shard_place(journal, name);
-      if (!place || (shards_ && place->count != *shards_)) continue;  // a start takes care of it
-      seen.insert(place->index);
+      if (!place) continue;
+      // A start takes care of it.
+      if (catalog_.shards > 0 && place->count != catalog_.shards) continue;
       look_at_shard(*place);
-    }
-    for (std::uint32_t i = 0; shards_ && i < *shards_ && !names_.empty(); ++i) {
-      if (seen.contains(i)) continue;
-      without(fmt::format("{}/{}-{}", journal, *shards_, i),
-              "The progress and the newest events of this shard were in its journal and are "
-              "nowhere else. Restore the data directory from a backup.");
     }
   }
 
@@ -136,13 +116,14 @@ class RepairPlanner {
     auto read = io::read_checkpoint(fs_, place.path, runtime::kSectionVersion);
     io::RecoverOptions options;
     options.shard = ShardIndex(place.index);
+    catalog_.expect_started(options.shard, options);
     if (!read) {
       lost_checkpoint(place, options, read.error());
       return;
     }
     if (*read) {
       options.lowest_needed = (*read)->info.journal_lowest;
-      options.synced_at_least = (*read)->info.journal_synced;
+      options.synced_at_least = std::max(options.synced_at_least, (*read)->info.journal_synced);
     }
     std::map<PartitionNumber, Replayed> replayed;
     const auto recovered = recover(place, options, replayed);
@@ -355,8 +336,13 @@ class RepairPlanner {
       std::uint32_t number = 0;
       const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
       const bool ours = read.ec == std::errc() && read.ptr == name.data() + name.size();
-      if (!ours || !meta_read_ || names_.contains(PartitionNumber(number))) continue;
+      if (!ours || names_.contains(PartitionNumber(number))) continue;
       const std::string path = io::join(log, name);
+      if (!meta_read_) {
+        without(path, "Whose it is cannot be said without meta: it stays.");
+        continue;
+      }
+      if (number >= catalog_.numbers.partition) continue;  // told already
       take_away(path, "It is of a topic that was deleted: taken away. Nothing is lost.", path);
     }
   }
@@ -373,7 +359,7 @@ class RepairPlanner {
   RepairPlan& plan_;
   io::FileSystem& fs_;
   bool meta_read_ = false;
-  std::optional<std::uint32_t> shards_;
+  StoredCatalog catalog_;  // when `meta_read_`
   std::map<PartitionNumber, std::string> names_;
 };
 

@@ -99,11 +99,13 @@ class Rebuilder {
     if (!checkpoint) return fail(checkpoint);
     io::RecoverOptions options;
     options.shard = shard;
+    catalog_.expect_started(shard, options);
     std::map<PartitionNumber, Lsn> applied;
     std::map<PartitionNumber, std::string> sections;
     if (*checkpoint) {
       options.lowest_needed = (*checkpoint)->info.journal_lowest;
-      options.synced_at_least = (*checkpoint)->info.journal_synced;
+      options.synced_at_least =
+          std::max(options.synced_at_least, (*checkpoint)->info.journal_synced);
       for (const io::CheckpointSection& section : (*checkpoint)->sections) {
         ByteReader in(as_bytes(section.body));
         if (in.u8() != runtime::kSectionGood) continue;

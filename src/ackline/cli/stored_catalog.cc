@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "ackline/base/clock.h"
@@ -20,7 +21,7 @@ Result<void> each_record(meta::MetaStore& meta, std::string_view prefix,
   if (!read) return fail(read);
   for (const meta::Entry& entry : read->entries) {
     auto record = decode(entry.value);
-    if (!record) return fail(record);
+    if (!record) return fail(record.error().code, entry.key + ": " + record.error().detail);
     take(std::move(*record));
   }
   return {};
@@ -40,6 +41,28 @@ std::vector<PartitionNumber> StoredCatalog::partitions_of(ShardIndex shard) cons
   return all;
 }
 
+std::map<PartitionNumber, std::string> StoredCatalog::partition_names() const {
+  std::map<PartitionNumber, std::string> names;
+  for (const auto& [name, topic] : topics) {
+    for (std::size_t i = 0; i < topic.partitions.size(); ++i) {
+      names[topic.partitions[i]] = fmt::format("{}/{}", name, i);
+      names[topic.dead_letters[i]] = fmt::format("{}_DLQ/{}", name, i);
+    }
+  }
+  return names;
+}
+
+runtime::KnownParts StoredCatalog::parts() const {
+  return {shards > 0 ? std::optional(shards) : std::nullopt, !topics.empty(), numbers.partition};
+}
+
+void StoredCatalog::expect_started(ShardIndex shard, io::RecoverOptions& options) const {
+  if (started.size() != shards || shard.value() >= started.size()) return;
+  const runtime::StartedJournal& one = started[shard.value()];
+  options.synced_at_least = std::max(options.synced_at_least, one.through);
+  options.journal_id = one.id;
+}
+
 std::string StoredCatalog::name_of(ProgressNumber progress) const {
   for (const runtime::Group& group : groups) {
     if (group.number == progress) return fmt::format("{}/{}", group.topic, group.name);
@@ -53,6 +76,9 @@ std::string StoredCatalog::name_of(ProgressNumber progress) const {
 }
 
 Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs, const std::string& meta_path) {
+  const auto made = io::rocksdb_is_made(fs, meta_path);
+  if (!made) return fail(made);
+  if (!*made) return fail(ErrorCode::kNotFound, "there is no store in " + meta_path);
   auto kv = io::open_rocksdb(fs, meta_path);
   if (!kv) return fail(kv);
   const SystemClock clock;
@@ -64,6 +90,20 @@ Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs, const std::string&
   if (*shards) {
     const std::string& text = (*shards)->value;
     static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), out.shards));
+  }
+  const auto numbers = (*meta)->get(runtime::kNumbersKey);
+  if (!numbers) return fail(numbers);
+  if (*numbers) {
+    const auto decoded = runtime::decode_numbers((*numbers)->value);
+    if (!decoded) return fail(decoded);
+    out.numbers = *decoded;
+  }
+  const auto journals = (*meta)->get(runtime::kJournalsKey);
+  if (!journals) return fail(journals);
+  if (*journals) {
+    auto decoded = runtime::decode_journals((*journals)->value);
+    if (!decoded) return fail(decoded);
+    out.started = std::move(*decoded);
   }
   const auto rows = (*meta)->get(runtime::kDeliveriesKey);
   if (!rows) return fail(rows);

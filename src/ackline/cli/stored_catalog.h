@@ -12,7 +12,10 @@
 
 #include "ackline/base/result.h"
 #include "ackline/io/fs/file_system.h"
+#include "ackline/io/journal/recovery.h"
 #include "ackline/runtime/catalog.h"
+#include "ackline/runtime/catalog_records.h"
+#include "ackline/runtime/data_parts.h"
 
 namespace ackline::cli {
 
@@ -20,15 +23,24 @@ struct StoredCatalog {
   std::map<std::string, runtime::Topic> topics;
   std::vector<runtime::Group> groups;
   std::vector<runtime::Lane> lanes;
-  std::uint32_t shards = 0;  // 0: no server has started yet
-  bool rows = false;         // deliveries are in the delivery store
+  runtime::Numbers numbers;
+  std::uint32_t shards = 0;                      // 0: no server has started yet
+  bool rows = false;                             // deliveries are in the delivery store
+  std::vector<runtime::StartedJournal> started;  // one a shard, or none
 
   // The partitions and dead-letter partitions of one shard.
   [[nodiscard]] std::vector<PartitionNumber> partitions_of(ShardIndex shard) const;
+  // "orders/0" and "orders_DLQ/0", by number.
+  [[nodiscard]] std::map<PartitionNumber, std::string> partition_names() const;
+  // As a start looks for them.
+  [[nodiscard]] runtime::KnownParts parts() const;
+  // Adds what the last start wrote of the shard's journal to what the manifest says of it.
+  void expect_started(ShardIndex shard, io::RecoverOptions& options) const;
   // "orders/billing", "lane r-7 of orders/billing".
   [[nodiscard]] std::string name_of(ProgressNumber progress) const;
 };
 
+// kNotFound when there is no store; none is made.
 [[nodiscard]] Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs,
                                                         const std::string& meta_path);
 

@@ -259,4 +259,30 @@ Result<Numbers> decode_numbers(std::string_view record) {
   return numbers;
 }
 
+std::string encode(const std::vector<StartedJournal>& journals) {
+  std::string fields;
+  ByteWriter out(fields);
+  out.u8(kVersion);
+  out.varint(journals.size());
+  for (const StartedJournal& one : journals) {
+    out.u64(one.id);
+    out.u64(one.through.value());
+  }
+  return sealed(std::move(fields));
+}
+
+Result<std::vector<StartedJournal>> decode_journals(std::string_view record) {
+  auto in = opened(record, "journals");
+  if (!in) return fail(in);
+  std::vector<StartedJournal> journals;
+  for (std::uint64_t left = in->varint(); in->ok() && left > 0; --left) {
+    StartedJournal one;
+    one.id = in->u64();
+    one.through = Lsn(in->u64());
+    journals.push_back(one);
+  }
+  if (auto done = closed(*in, "journals"); !done) return fail(done);
+  return journals;
+}
+
 }  // namespace ackline::runtime

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ackline/base/result.h"
 #include "ackline/runtime/catalog.h"
@@ -22,6 +23,16 @@ inline constexpr std::string_view kShardsKey = "/em/local/shards";
 inline constexpr std::string_view kCleanKey = "/em/local/clean";
 // "rocksdb": deliveries are rows of the delivery store. Not there: they are in the journals.
 inline constexpr std::string_view kDeliveriesKey = "/em/local/deliveries";
+// What the last start wrote and synced of each journal of the layout, by shard. So a file of it
+// that is gone later is missed, although nothing is left in the journal to say so.
+inline constexpr std::string_view kJournalsKey = "/em/local/journals";
+// Of the journal named behind it ("2-0"): damage that earlier starts found in it (known_damage.h).
+inline constexpr std::string_view kDamageKey = "/em/local/damage/";
+
+struct StartedJournal {
+  std::uint64_t id = 0;
+  Lsn through;  // the start's own batch
+};
 
 [[nodiscard]] std::string topic_key(std::string_view topic);
 [[nodiscard]] std::string group_key(std::string_view topic, std::string_view group);
@@ -31,10 +42,12 @@ inline constexpr std::string_view kDeliveriesKey = "/em/local/deliveries";
 [[nodiscard]] std::string encode(const Group& group);
 [[nodiscard]] std::string encode(const Lane& lane);
 [[nodiscard]] std::string encode(const Numbers& numbers);
+[[nodiscard]] std::string encode(const std::vector<StartedJournal>& journals);
 
 [[nodiscard]] Result<Topic> decode_topic(std::string_view record);
 [[nodiscard]] Result<Group> decode_group(std::string_view record);
 [[nodiscard]] Result<Lane> decode_lane(std::string_view record);
 [[nodiscard]] Result<Numbers> decode_numbers(std::string_view record);
+[[nodiscard]] Result<std::vector<StartedJournal>> decode_journals(std::string_view record);
 
 }  // namespace ackline::runtime

@@ -5,6 +5,7 @@
 #include "ackline/base/logging.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/runtime/catalog_records.h"
+#include "ackline/runtime/data_parts.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/node.h"
 #include "ackline/runtime/shard_checkpoint.h"
@@ -53,6 +54,7 @@ JournalOrigin origin_of(const std::optional<io::Checkpoint>& checkpoint) {
 // One shard of the layout that was.
 struct Node::OldShard {
   std::string path;
+  StartedJournal started;  // by the last start; id 0: not known
   std::optional<io::Checkpoint> checkpoint;
   io::JournalRecovery recovered;
 };
@@ -131,7 +133,58 @@ Result<void> Node::start_rows() {
   return {};
 }
 
+// Refuses before anything is changed.
+Result<void> Node::check_parts(std::optional<std::uint32_t> shards) {
+  const auto missing =
+      missing_parts(deps_.fs, options_.data_path,
+                    {shards, !control_->catalog().topics().empty(), control_->numbers().partition});
+  if (!missing) return fail(missing);
+  if (!missing->empty()) return std::unexpected(missing->front().why);
+  return {};
+}
+
+// What the last start knows of the journals that it wrote.
+Result<void> Node::know_started(std::vector<OldShard>& old) {
+  auto text = get_text(deps_.meta, kJournalsKey);
+  if (!text) return fail(text);
+  if (!*text) return {};
+  const auto journals = decode_journals(**text);
+  if (!journals) return fail(journals);
+  if (journals->size() != old.size()) return {};  // of a layout before
+  for (std::size_t i = 0; i < old.size(); ++i) old[i].started = (*journals)[i];
+  return {};
+}
+
+// Once the new files are on disk, and before anything is answered.
+Result<void> Node::note_started() {
+  std::vector<StartedJournal> journals;
+  for (const auto& unit : units_) {
+    const io::Journal& journal = unit->shard->own_journal();
+    journals.push_back({journal.journal_id(), journal.synced()});
+  }
+  auto done = deps_.meta.put(kJournalsKey, encode(journals));
+  if (done) return {};
+  if (done.error().code != ErrorCode::kFull) return fail(done);
+  // A full disk does not stop the start; what the one before wrote is still missed.
+  log_warn("what this start wrote of the journals could not be noted",
+           {{"error", done.error().detail}});
+  return {};
+}
+
 Result<void> Node::recover() {
+  auto layout = get_text(deps_.meta, kShardsKey);
+  if (!layout) return fail(layout);
+  std::uint32_t old_count = shard_count();
+  if (*layout) {
+    old_count = static_cast<std::uint32_t>(std::strtoul((*layout)->c_str(), nullptr, 10));
+    if (old_count == 0 || old_count > 4096) {
+      return fail(ErrorCode::kCorrupt, "the number of shards in meta cannot be read",
+                  "Restore the data directory from a backup.", std::string(kShardsKey));
+    }
+  }
+  if (auto done = check_parts(*layout ? std::optional(old_count) : std::nullopt); !done) {
+    return done;
+  }
   auto clean = get_text(deps_.meta, kCleanKey);
   if (!clean) return fail(clean);
   was_clean_ = clean->has_value();
@@ -140,19 +193,10 @@ Result<void> Node::recover() {
     if (auto done = deps_.meta.remove(kCleanKey); !done) return fail(done);
     io::failpoint(io::Failpoint::kBootCleanMarkGone);
   }
-  auto layout = get_text(deps_.meta, kShardsKey);
-  if (!layout) return fail(layout);
   // Nobody stopped a data directory that is new.
   was_clean_ = was_clean_ || !layout->has_value();
-  std::uint32_t old_count = shard_count();
-  if (*layout) {
-    old_count = static_cast<std::uint32_t>(std::strtoul((*layout)->c_str(), nullptr, 10));
-    if (old_count == 0 || old_count > 4096) {
-      return fail(ErrorCode::kCorrupt, "the number of shards in meta cannot be read",
-                  "Restore the data directory from a backup.", std::string(kShardsKey));
-    }
-  } else if (auto done = deps_.meta.put(kShardsKey, std::to_string(old_count)); !done) {
-    return fail(done);
+  if (!*layout) {
+    if (auto done = deps_.meta.put(kShardsKey, std::to_string(old_count)); !done) return fail(done);
   }
   return recover_from(old_count);
 }
@@ -163,6 +207,7 @@ Result<void> Node::recover() {
 Result<void> Node::recover_from(std::uint32_t old_count) {
   const bool changed = old_count != shard_count();
   std::vector<OldShard> old(old_count);
+  if (auto done = know_started(old); !done) return done;
   std::vector<io::Checkpoint*> checkpoints;
   for (std::uint32_t i = 0; i < old_count; ++i) {
     old[i].path = shard_path(old_count, i);
@@ -202,6 +247,7 @@ Result<void> Node::recover_from(std::uint32_t old_count) {
     if (auto done = units_[i]->shard->start_journal(old[i].recovered); !done) return done;
     io::failpoint(io::Failpoint::kBootJournalStarted);
   }
+  if (auto done = note_started(); !done) return done;
   return start_rows();
 }
 
@@ -227,8 +273,11 @@ Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, std::uint3
     options.lowest_needed = old.checkpoint->info.journal_lowest;
     options.synced_at_least = old.checkpoint->info.journal_synced;
   }
+  options.synced_at_least = std::max(options.synced_at_least, old.started.through);
+  options.journal_id = old.started.id;
   const auto begin = [this](const io::JournalRecovery& found) -> Result<void> {
     for (const io::JournalDamage& damage : found.damage) {
+      log_error("a journal is damaged", {{"why", damage.detail}});
       for (auto& unit : units_) {
         if (damage.every_partition) unit->shard->quarantine_all(damage.detail);
         for (const PartitionNumber number : damage.partitions) {
@@ -280,6 +329,7 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   }
   meta::Transaction now_counts;
   now_counts.writes.push_back({std::string(kShardsKey), std::to_string(shard_count()), {}});
+  now_counts.writes.push_back({std::string(kJournalsKey), std::nullopt, {}});
   if (rows_before_) now_counts.writes.push_back({std::string(kDeliveriesKey), std::nullopt, {}});
   if (auto done = deps_.meta.commit(now_counts); !done) return fail(done);
   rows_before_ = false;
@@ -288,6 +338,7 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
     if (auto done = units_[i]->shard->start_journal(io::JournalRecovery{}); !done) return done;
     io::failpoint(io::Failpoint::kLayoutJournalStarted);
   }
+  if (auto done = note_started(); !done) return done;
   if (auto done = start_rows(); !done) return done;
   io::failpoint(io::Failpoint::kLayoutRecorded);
   for (const OldShard& one : old) {

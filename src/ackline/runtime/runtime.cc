@@ -137,6 +137,7 @@ Result<void> Runtime::Impl::open_data() {
 Result<void> Runtime::Impl::boot_node() {
   NodeOptions options = node_options(config);
   options.random_seed = entropy_seed();
+  if (auto meta = state::meta_is_made(*fs_, *data_); !meta) return fail(meta);
   auto epoch = data_->next_epoch();
   if (!epoch) return fail(epoch);
   options.epoch = *epoch;

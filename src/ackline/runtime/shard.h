@@ -137,6 +137,7 @@ class Shard final : public delivery::DispatcherPort {
   [[nodiscard]] Health health() const;
   // As of the end of the last turn; any thread.
   [[nodiscard]] Health health_view() const;
+  [[nodiscard]] const io::Journal& own_journal() const { return *journal_; }
   [[nodiscard]] std::uint64_t journaled_bytes() const { return journal_->journaled_bytes(); }
   [[nodiscard]] ShardIndex index() const { return options_.index; }
   [[nodiscard]] MonoMs now() const { return deps_.executor.clock().mono(); }

@@ -246,15 +246,20 @@ Result<Epoch> DataDirectory::next_epoch() {
 }
 
 Result<std::string> DataDirectory::admin_token() {
+  Result<std::string> known = read_admin_token();
+  if (known || known.error().code != ErrorCode::kNotFound) {
+    return known;
+  }
+  std::string token = base64url(random_bytes(kTokenBytes));
+  const Result<void> written = io::write_file_atomic(*fs_, admin_token_path(), token + "\n");
+  return written ? Result<std::string>(std::move(token)) : fail(written);
+}
+
+Result<std::string> DataDirectory::read_admin_token() const {
   const std::string path = admin_token_path();
   Result<std::string> text = io::read_file(*fs_, path);
   if (!text) {
-    if (text.error().code != ErrorCode::kNotFound) {
-      return text;
-    }
-    std::string token = base64url(random_bytes(kTokenBytes));
-    const Result<void> written = io::write_file_atomic(*fs_, path, token + "\n");
-    return written ? Result<std::string>(std::move(token)) : fail(written);
+    return text;
   }
   while (!text->empty() && (text->back() == '\n' || text->back() == '\r')) {
     text->pop_back();

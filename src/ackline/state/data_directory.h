@@ -44,6 +44,11 @@ inline constexpr std::string_view kDeliveriesName = "deliveries";  // RocksDB, w
 inline constexpr std::string_view kLogName = "log";                // partition segments
 inline constexpr std::string_view kJournalName = "journal";        // one directory a shard
 
+// Of meta that is damaged or gone.
+inline constexpr std::string_view kMetaRemedy =
+    "Restore meta from the backup that the rest is of, or the whole data directory: topics, groups "
+    "and policies are nowhere else.";
+
 class DataDirectory {
  public:
   // Makes what is missing, then holds the lock while the object lives. `fs` outlives it.
@@ -55,6 +60,7 @@ class DataDirectory {
   [[nodiscard]] std::string offsets_path() const { return below(kOffsetsName); }
   [[nodiscard]] std::string deliveries_path() const { return below(kDeliveriesName); }
   [[nodiscard]] std::string log_path() const { return below(kLogName); }
+  [[nodiscard]] std::string journal_path() const { return below(kJournalName); }
   [[nodiscard]] std::string admin_token_path() const { return below(kAdminTokenName); }
 
   // 20 bits that tell this directory from others in a deliveryId (invariant 12).
@@ -68,6 +74,8 @@ class DataDirectory {
   [[nodiscard]] Result<Epoch> next_epoch();
   // The token of the admin API, made at the first call (32 random bytes as base64url).
   [[nodiscard]] Result<std::string> admin_token();
+  // The same, but nothing is made: kNotFound.
+  [[nodiscard]] Result<std::string> read_admin_token() const;
 
  private:
   DataDirectory(io::FileSystem& fs, std::string path, DataDirectoryOptions options);

@@ -11,6 +11,7 @@
 #include "ackline/state/backend/kv_offset_store.h"
 #include "ackline/state/backend/meta_dead_letter_store.h"
 #include "ackline/state/backend/meta_subscription_store.h"
+#include "ackline/state/data_directory.h"
 #include "ackline/state/delivery_state_store.h"
 
 namespace ackline::state {
@@ -64,12 +65,33 @@ Result<std::unique_ptr<io::KeyValue>> open_deliveries(io::FileSystem& fs,
 
 }  // namespace
 
+Result<bool> meta_is_made(io::FileSystem& fs, const DataDirectory& data) {
+  auto made = io::rocksdb_is_made(fs, data.meta_path(), std::string(kMetaRemedy));
+  if (!made || *made) {
+    return made;
+  }
+  for (const std::string& path : {data.log_path(), data.journal_path()}) {
+    const auto names = fs.list(path);
+    if (!names && names.error().code != ErrorCode::kNotFound) {
+      return fail(names);
+    }
+    if (names && !names->empty()) {
+      return fail(ErrorCode::kCorrupt,
+                  fmt::format("there is no store in {}, but data in {}", data.meta_path(), path),
+                  std::string(kMetaRemedy));
+    }
+  }
+  return false;
+}
+
 Result<Stores> open_stores(io::FileSystem& fs, const Clock& clock, const StoreOptions& options) {
   if (const Result<void> fine = check_types(options); !fine) {
     return fail(fine);
   }
   Stores stores;
-  auto meta_kv = io::open_rocksdb(fs, options.meta_path);
+  io::RocksDbOptions meta_options;
+  meta_options.damaged_remedy = kMetaRemedy;
+  auto meta_kv = io::open_rocksdb(fs, options.meta_path, meta_options);
   if (!meta_kv) {
     return fail(meta_kv);
   }

@@ -13,6 +13,7 @@
 #include "ackline/io/kv/key_value.h"
 #include "ackline/meta/local/local_meta_store.h"
 #include "ackline/meta/meta_store.h"
+#include "ackline/state/data_directory.h"
 #include "ackline/state/dead_letter_store.h"
 #include "ackline/state/offset_store.h"
 #include "ackline/state/subscription_store.h"
@@ -44,6 +45,10 @@ struct Stores {
   std::unique_ptr<SubscriptionStore> subscriptions;
   std::unique_ptr<DeadLetterStore> dead_letters;
 };
+
+// Whether there is a meta store in the directory; false where no server has started yet. kCorrupt
+// when there is none, or not all of one, and others hold data: it is not to be made anew.
+[[nodiscard]] Result<bool> meta_is_made(io::FileSystem& fs, const DataDirectory& data);
 
 // Errors: kBadValue (unknown type, with `field` naming the option), the backends'. `fs` and `clock`
 // outlive the stores.

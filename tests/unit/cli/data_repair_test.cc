@@ -168,14 +168,41 @@ TEST_F(DataRepairTest, AnOffsetStoreThatIsDamagedIsMadeAgainFromTheJournals) {
   expect_nothing_else_lost(0);
 }
 
-TEST_F(DataRepairTest, WhatBelongsToNoTopicIsTakenAway) {
+TEST_F(DataRepairTest, WhatBelongsToADeletedTopicIsTakenAway) {
+  fill();
+  start_server();
+  post(Port::kAdmin, "/admin/topics", R"({"name":"gone","partitions":1})");
+  ASSERT_TRUE(client().send(Port::kAdmin, "DELETE",
+                            Target("/admin/topics/gone").query("confirm", "true"), {}, {}));
+  stop_server();
+  // `orders` has the numbers 1 to 8.
+  ASSERT_TRUE(fs_.make_directories(path() + "/log/9"));
+  ASSERT_TRUE(io::write_file_atomic(fs_, path() + "/log/9/x.log", "old"));
+  EXPECT_EQ(repair(), 0);
+  EXPECT_FALSE(*fs_.exists(path() + "/log/9"));
+  EXPECT_EQ(io::read_file(fs_, path() + "/repair-1/log~9/x.log").value(), "old");
+  expect_nothing_else_lost(0);
+}
+
+TEST_F(DataRepairTest, WhatMetaNeverHeardOfIsNoDeletedTopicsAndStays) {
   fill();
   ASSERT_TRUE(fs_.make_directories(path() + "/log/777"));
-  ASSERT_TRUE(io::write_file_atomic(fs_, path() + "/log/777/x.log", "old"));
-  EXPECT_EQ(repair(), 0);
-  EXPECT_FALSE(*fs_.exists(path() + "/log/777"));
-  EXPECT_EQ(io::read_file(fs_, path() + "/repair-1/log~777/x.log").value(), "old");
-  expect_nothing_else_lost(0);
+  const RepairPlan made = plan();
+  EXPECT_THAT(made.steps(), IsEmpty());
+  ASSERT_THAT(made.without(), SizeIs(1));
+  EXPECT_THAT(made.without()[0].why, HasSubstr("log/777"));
+}
+
+TEST_F(DataRepairTest, WithoutMetaNothingIsTakenForADeletedTopics) {
+  fill();
+  for (const std::string part : {"/meta/CURRENT", "/meta"}) {
+    ASSERT_TRUE(fs_.remove_all(path() + part));
+    const RepairPlan made = plan();
+    EXPECT_THAT(made.steps(), IsEmpty()) << part;
+    EXPECT_THAT(made.without().front().where, HasSubstr("/meta")) << part;
+    EXPECT_THAT(made.without().back().where, HasSubstr("/log/")) << part;
+  }
+  EXPECT_FALSE(*fs_.exists(path() + "/meta"));
 }
 
 TEST_F(DataRepairTest, ALostManifestIsReplacedByAWholeJournal) {
@@ -225,7 +252,7 @@ TEST_F(DataRepairTest, WhatNothingElseHasGetsASentenceAndNoStep) {
   const RepairPlan made = plan();
   EXPECT_THAT(made.steps(), IsEmpty());
   ASSERT_THAT(made.without(), SizeIs(1));
-  EXPECT_THAT(made.without()[0].why, HasSubstr("Restore the data directory"));
+  EXPECT_THAT(made.without()[0].why, HasSubstr("restore the whole data directory"));
 }
 
 TEST_F(DataRepairTest, APlanChangesNothingAndASecondRepairHasNothingToDo) {

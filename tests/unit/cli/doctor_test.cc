@@ -16,8 +16,10 @@ class DoctorTest : public StoppedServer {};
 
 TEST_F(DoctorTest, ADirectoryWithoutDataIsNamedAndLeftAsItIs) {
   const Examination none = examine_data_directory(fs_, path());
-  EXPECT_EQ(none.worst(), FindingLevel::kNote) << text_of(none);
+  EXPECT_EQ(none.worst(), FindingLevel::kProblem) << text_of(none);
   EXPECT_FALSE(*fs_.exists(path()));
+  ASSERT_TRUE(fs_.make_directories(path()));
+  EXPECT_EQ(examine_data_directory(fs_, path()).worst(), FindingLevel::kNote);
   ASSERT_TRUE(fs_.make_directories(path() + "/log"));
   EXPECT_EQ(examine_data_directory(fs_, path()).worst(), FindingLevel::kDamage);
 }

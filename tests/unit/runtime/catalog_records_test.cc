@@ -109,6 +109,24 @@ TEST(CatalogRecords, AFlippedBitIsNeverGuessed) {
   }
 }
 
+TEST(CatalogRecords, WhatAStartWroteOfItsJournalsIsReadBack) {
+  const std::string record = encode(std::vector<StartedJournal>{{7, Lsn(3)}, {9, Lsn(1)}});
+  const auto read = decode_journals(record);
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ(read->front().id, 7U);
+  EXPECT_EQ(read->front().through, Lsn(3));
+  EXPECT_EQ(read->back().id, 9U);
+  for (std::size_t bit = 0; bit < record.size() * 8; ++bit) {
+    std::string damaged = record;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_FALSE(decode_journals(damaged));
+  }
+  for (std::size_t size = 0; size < record.size(); ++size) {
+    EXPECT_FALSE(decode_journals(record.substr(0, size)));
+  }
+}
+
 TEST(CatalogRecords, ARecordCutAnywhereIsRefused) {
   const std::string record = encode(a_lane());
   for (std::size_t size = 0; size < record.size(); ++size) {

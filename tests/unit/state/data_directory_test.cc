@@ -10,6 +10,7 @@
 
 #include "ackline/io/fs/memory_file_system.h"
 #include "ackline/io/fs/posix_file_system.h"
+#include "ackline/state/store_factory.h"
 #include "tests/support/kv/temp_directory.h"
 
 namespace ackline::state {
@@ -217,6 +218,28 @@ TEST_F(DataDirectoryTest, TheAdminTokenIsMadeOnceAndAnOperatorsOwnIsTaken) {
     ASSERT_TRUE(io::write_file_atomic(fs_, "data/admin.token", bad));
     EXPECT_EQ(directory->admin_token().error().code, ErrorCode::kCorrupt);
   }
+}
+
+TEST_F(DataDirectoryTest, MetaThatIsMissingBesideDataIsNotNew) {
+  const auto directory = open();
+  ASSERT_TRUE(directory);
+  EXPECT_FALSE(*meta_is_made(fs_, *directory));
+  ASSERT_TRUE(fs_.make_directories("data/meta"));
+  ASSERT_TRUE(fs_.make_directories("data/log"));
+  ASSERT_TRUE(fs_.make_directories("data/journal"));
+  EXPECT_FALSE(*meta_is_made(fs_, *directory));  // a first start that was interrupted
+  for (const std::string data : {"data/journal/1-0", "data/log/1"}) {
+    ASSERT_TRUE(fs_.make_directories(data));
+    const auto missing = meta_is_made(fs_, *directory);
+    ASSERT_FALSE(missing) << data;
+    EXPECT_EQ(missing.error().code, ErrorCode::kCorrupt);
+    EXPECT_NE(missing.error().detail.find("data/meta"), std::string::npos);
+    EXPECT_FALSE(missing.error().remedy.empty());
+    ASSERT_TRUE(fs_.remove_all(data));
+  }
+  ASSERT_TRUE(fs_.make_directories("data/journal/1-0"));
+  ASSERT_TRUE(io::write_file_atomic(fs_, "data/meta/CURRENT", "MANIFEST-000005\n"));
+  EXPECT_TRUE(*meta_is_made(fs_, *directory));
 }
 
 TEST_F(DataDirectoryTest, PathsLieBelowTheDirectory) {

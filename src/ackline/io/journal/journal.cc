@@ -242,7 +242,9 @@ void Journal::on_poisoned(std::function<void(const Error&)> listener) {
 void Journal::recycle_below(Lsn lowest_needed) {
   ACKLINE_CHECK(lowest_needed <= impl_->synced.next());
   if (impl_->poisoned) return;
-  impl_->files->recycle_below(lowest_needed);
+  // The next file may not be on disk yet: the one with the last synced batch stays, so that one
+  // always has it (RecoverOptions::journal_id).
+  impl_->files->recycle_below(lowest_needed, impl_->synced);
 }
 
 const JournalStats& Journal::stats() const {

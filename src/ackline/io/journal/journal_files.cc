@@ -242,8 +242,8 @@ void JournalFiles::prepared(Result<Spare> made) {
   spares_.push_back(std::move(*made));
 }
 
-void JournalFiles::recycle_below(Lsn lowest_needed) {
-  while (live_.size() > 1 && live_.front().last < lowest_needed) {
+void JournalFiles::recycle_below(Lsn lowest_needed, Lsn kept) {
+  while (live_.size() > 1 && live_.front().last < std::min(lowest_needed, kept)) {
     retire(live_.front());
     live_.pop_front();
   }

@@ -47,7 +47,8 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
     bool directory = false;
   };
   [[nodiscard]] SyncSet begin_sync();
-  void recycle_below(Lsn lowest_needed);
+  // Gives up files wholly below `lowest_needed`, not the one with the batch `kept`.
+  void recycle_below(Lsn lowest_needed, Lsn kept);
   [[nodiscard]] std::uint64_t live_bytes() const { return total_bytes_ - cut_bytes_; }
 
  private:

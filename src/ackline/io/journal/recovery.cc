@@ -26,7 +26,7 @@ struct FoundFile {
   bool damaged = false;
 };
 
-// A hole in the chain, with the file to name in the message.
+// A hole in the chain, with the file to name in the message ("": behind all of them).
 struct Hole {
   ScannedGap gap;
   std::string file;
@@ -116,7 +116,7 @@ class Recovery {
   }
 
   Result<void> add_file(const std::string& name, const FileHeader& header) {
-    if (header.shard != options_.shard) {
+    if (!options_.any_shard && header.shard != options_.shard) {
       return fail(ErrorCode::kCorrupt,
                   fmt::format("{} is of shard {}, not of shard {}", join(directory_, name),
                               header.shard.value(), options_.shard.value()),
@@ -175,6 +175,12 @@ class Recovery {
           std::max(known_synced_, highest_synced_mark(as_bytes(*content), result_.journal_id));
     }
     known_synced_ = std::max(known_synced_, options_.synced_at_least);
+    // The file that was written to then is gone, with whatever came after.
+    if (options_.journal_id != 0 && std::ranges::none_of(files_, [this](const FoundFile& file) {
+          return is_live(file) && reach(file) >= options_.synced_at_least;
+        })) {
+      known_synced_ = std::max(known_synced_, options_.synced_at_least.next());
+    }
     for (FoundFile& file : files_) {
       if (!is_cut_short(file)) continue;
       // What is left of the marks tells of one batch, not of those that followed it.
@@ -206,12 +212,13 @@ class Recovery {
       }
       next = std::max(next, file.limit);
     }
-    if (next != kNoLimit) all.push_back({{next, kNoLimit, 0, {}}, "in no file"});
+    if (next != kNoLimit) all.push_back({{next, kNoLimit, 0, {}}, {}});
     return all;
   }
 
   void judge() {
     result_.synced = known_synced_;
+    report_another_journal();
     Lsn last = kNoLimit;
     for (Hole& hole : holes()) {
       ScannedGap& gap = hole.gap;
@@ -234,12 +241,24 @@ class Recovery {
     }
   }
 
+  static Lsn reach(const FoundFile& file) {
+    return file.scan.batches.empty() ? file.header.first.previous() : file.scan.batches.back().lsn;
+  }
+
   [[nodiscard]] Lsn last_found() const {
     Lsn last = known_synced_;
     for (const FoundFile& file : files_) {
       if (!file.scan.batches.empty()) last = std::max(last, file.scan.batches.back().lsn);
     }
     return last;
+  }
+
+  void report_another_journal() {
+    const std::uint64_t wanted = options_.journal_id;
+    if (wanted == 0 || result_.journal_id == 0 || wanted == result_.journal_id) return;
+    JournalDamage other{options_.lowest_needed, known_synced_.next(), true, {}, {}};
+    other.detail = directory_ + ": the files are not of the journal that the last start wrote to";
+    result_.damage.push_back(std::move(other));
   }
 
   void report(const Hole& hole, Lsn last) {
@@ -256,8 +275,11 @@ class Recovery {
     std::ranges::sort(damage.partitions);
     const auto twice = std::ranges::unique(damage.partitions);
     damage.partitions.erase(twice.begin(), twice.end());
-    damage.detail = fmt::format("{}, position {}: synced batches {} to {} cannot be read",
-                                join(directory_, hole.file), hole.gap.position,
+    const std::string place =
+        hole.file.empty()
+            ? directory_ + ", behind all files"
+            : fmt::format("{}, position {}", join(directory_, hole.file), hole.gap.position);
+    damage.detail = fmt::format("{}: synced batches {} to {} cannot be read", place,
                                 damage.first.value(), last.value());
     for (FoundFile& file : files_) {
       if (file.name == hole.file) file.damaged = true;

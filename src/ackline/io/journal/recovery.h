@@ -8,9 +8,9 @@
 // Tail or damage: a batch that cannot be read is damage when its lsn is at or below the highest
 // `synced_through` of any batch header that can, else it was never promised and is cut off together
 // with all that follows it. The one hole: rot in the final batch, which no later batch has marked
-// synced, looks like a torn tail. A file that became shorter than its header says, at a place where
-// a batch stood or should begin, is damage as well: a file with a synced batch has its whole size
-// on disk, and no crash takes that back.
+// synced, looks like a torn tail, unless the caller knows better (`synced_at_least`). A file that
+// became shorter than its header says, at a place where a batch stood or should begin, is damage as
+// well: a file with a synced batch has its whole size on disk, and no crash takes that back.
 //
 // Blocking; any thread; not under a running Journal. Errors: kUnsupported (a newer format, named),
 // kCorrupt (files of another journal or shard), kUnavailable (the disk cannot be read), and what
@@ -79,12 +79,18 @@ struct JournalRecovery {
 
 struct RecoverOptions {
   ShardIndex shard{0};
+  bool any_shard = false;  // whoever's it is
   // From the manifest: the lowest lsn some partition still needs. Older batches are not visited,
   // and missing ones are not damage.
   Lsn lowest_needed{1};
-  // From the manifest: the journal was synced through here before the manifest was written, so all
-  // from `lowest_needed` to here must be found.
+  // Somebody outside knows that the journal was synced through here: the manifest, written after
+  // it, or whoever keeps what the last start wrote. So all from `lowest_needed` to here must be
+  // found.
   Lsn synced_at_least{0};
+  // The journal that the last start went on with or began; 0: not known. The files of another one
+  // are damage of every partition. There is a file then that has the batch `synced_at_least` or
+  // begins behind it, also when nobody needs that batch: without one, all that came later is lost.
+  std::uint64_t journal_id = 0;
 };
 
 // Called once, before the first record: the damage is known by then.

@@ -17,6 +17,7 @@ namespace ackline::io {
 namespace {
 
 constexpr std::string_view kReserveName = "ACKLINE_RESERVE";
+constexpr std::string_view kCurrentName = "CURRENT";
 constexpr std::uint64_t kCacheBytes = 1ULL << 20U;
 
 // RocksDB's own log is a file of its own that grows and is written outside our guard: not wanted.
@@ -39,13 +40,16 @@ struct Place {
   std::string remedy;
 };
 
+std::unexpected<Error> corrupt(const Place& place, std::string_view what) {
+  return fail(
+      ErrorCode::kCorrupt, fmt::format("the store in {} is damaged: {}", place.directory, what),
+      place.remedy.empty() ? "Restore the directory from a backup, or move it away to start "
+                             "without it."
+                           : place.remedy);
+}
+
 std::unexpected<Error> corrupt(const Place& place, const rocksdb::Status& status) {
-  return fail(ErrorCode::kCorrupt,
-              fmt::format("the store in {} is damaged: {}", place.directory, status.ToString()),
-              place.remedy.empty()
-                  ? "Restore the directory from a backup, or move it away to start "
-                    "without it."
-                  : place.remedy);
+  return corrupt(place, status.ToString());
 }
 
 std::unexpected<Error> failure_of(const Place& place, const rocksdb::Status& status,
@@ -77,9 +81,9 @@ std::unexpected<Error> open_failure(const Place& place, const rocksdb::Status& s
               "Check that the directory exists and that this user may write to it.");
 }
 
-rocksdb::Options rocksdb_options(const RocksDbOptions& options) {
+rocksdb::Options rocksdb_options(const RocksDbOptions& options, bool make) {
   rocksdb::Options out;
-  out.create_if_missing = true;
+  out.create_if_missing = make;
   out.info_log = std::make_shared<SilentLogger>();
   out.write_buffer_size = options.write_buffer_bytes;
   out.max_write_buffer_number = 2;
@@ -291,6 +295,23 @@ class RocksDbKeyValue final : public KeyValue {
 
 }  // namespace
 
+Result<bool> rocksdb_is_made(FileSystem& fs, const std::string& directory,
+                             const std::string& damaged_remedy) {
+  const auto names = fs.list(directory);
+  if (!names) {
+    if (names.error().code == ErrorCode::kNotFound) return false;
+    return fail(names);
+  }
+  if (std::ranges::find(*names, kCurrentName) != names->end()) return true;
+  // A crash in the middle of making a store leaves neither: both come after CURRENT.
+  const auto data = std::ranges::find_if(*names, [](const std::string& name) {
+    return name.ends_with(".sst") || name.ends_with(".log");
+  });
+  if (data == names->end()) return false;
+  return corrupt({directory, damaged_remedy},
+                 fmt::format("it has no file {}, but {}", kCurrentName, *data));
+}
+
 Result<std::unique_ptr<KeyValue>> open_rocksdb(FileSystem& fs, const std::string& directory,
                                                const RocksDbOptions& options) {
   if (const Result<void> made = fs.make_directories(directory); !made) {
@@ -300,6 +321,10 @@ Result<std::unique_ptr<KeyValue>> open_rocksdb(FileSystem& fs, const std::string
                 fmt::format("the directory {} cannot be made: {}", directory, made.error().detail),
                 "Check that the path is a directory and that this user may write to it.");
   }
+  const auto made = rocksdb_is_made(fs, directory, options.damaged_remedy);
+  if (!made) {
+    return fail(made);
+  }
   SpaceGuard guard(fs, directory, options);
   // Opening replays the log into a table file: one buffer's worth, and as much again to be safe.
   const Result<void> prepared = guard.prepare(2 * options.write_buffer_bytes);
@@ -307,7 +332,8 @@ Result<std::unique_ptr<KeyValue>> open_rocksdb(FileSystem& fs, const std::string
     return fail(prepared);
   }
   rocksdb::DB* raw = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(rocksdb_options(options), directory, &raw);
+  const rocksdb::Status status =
+      rocksdb::DB::Open(rocksdb_options(options, !*made), directory, &raw);
   if (!status.ok()) {
     return open_failure({directory, options.damaged_remedy}, status);
   }
@@ -316,10 +342,9 @@ Result<std::unique_ptr<KeyValue>> open_rocksdb(FileSystem& fs, const std::string
 }
 
 Result<std::unique_ptr<KeyValue>> open_rocksdb_to_read(const std::string& directory) {
-  rocksdb::Options options = rocksdb_options({});
-  options.create_if_missing = false;
   rocksdb::DB* raw = nullptr;
-  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, directory, &raw);
+  const rocksdb::Status status =
+      rocksdb::DB::OpenForReadOnly(rocksdb_options({}, false), directory, &raw);
   if (!status.ok()) {
     // Nothing was made here: what is missing was there.
     return corrupt({directory, {}}, status);

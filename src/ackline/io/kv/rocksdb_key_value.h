@@ -31,11 +31,17 @@ struct RocksDbOptions {
   std::string damaged_remedy;
 };
 
-// Opens the store in `directory`, made when it is not there. `fs` is asked for free space and holds
-// the reserve file; it outlives the store.
+// Opens the store in `directory`, made when none was made there (`rocksdb_is_made`). `fs` is asked
+// for free space and holds the reserve file; it outlives the store.
 [[nodiscard]] Result<std::unique_ptr<KeyValue>> open_rocksdb(FileSystem& fs,
                                                              const std::string& directory,
                                                              const RocksDbOptions& options = {});
+
+// Whether a store was made in `directory`. kCorrupt when there are files that only a store has and
+// not the one that says which of them count: what would be made anew beside them, or over them, is
+// a store that has lost everything.
+[[nodiscard]] Result<bool> rocksdb_is_made(FileSystem& fs, const std::string& directory,
+                                           const std::string& damaged_remedy = {});
 
 // Opens the store to look at it: no file of it is changed, writes are refused (kUnsupported). Every
 // block of every table is read and compared with its checksum first: kCorrupt where one does not

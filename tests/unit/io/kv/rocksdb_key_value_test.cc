@@ -130,6 +130,37 @@ TEST_F(RocksDbKeyValueTest, AFullDiskAtTheStartOpensForReadingAndRefusesWrites) 
   EXPECT_EQ(open().error().code, ErrorCode::kFull);
 }
 
+TEST_F(RocksDbKeyValueTest, AStoreWithoutTheFileThatNamesTheOthersIsNotMadeAnew) {
+  EXPECT_FALSE(*rocksdb_is_made(disk_, path_));
+  {
+    auto kv = open();
+    ASSERT_TRUE(kv);
+    ASSERT_TRUE((*kv)->write({{"a", "1"}}, true));
+  }
+  EXPECT_TRUE(*rocksdb_is_made(disk_, path_));
+  stdfs::rename(path_ + "/CURRENT", directory_.path() + "/kept");
+  EXPECT_EQ(rocksdb_is_made(disk_, path_).error().code, ErrorCode::kCorrupt);
+  const auto refused = open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kCorrupt);
+  EXPECT_NE(refused.error().detail.find(path_), std::string::npos);
+  EXPECT_FALSE(refused.error().remedy.empty());
+  EXPECT_FALSE(stdfs::exists(path_ + "/CURRENT"));
+  stdfs::rename(directory_.path() + "/kept", path_ + "/CURRENT");
+  auto kv = open();
+  ASSERT_TRUE(kv) << kv.error().detail;
+  EXPECT_EQ(**(*kv)->get("a"), "1");
+}
+
+TEST_F(RocksDbKeyValueTest, WhatACrashLeavesOfMakingAStoreIsNoStore) {
+  stdfs::create_directories(path_);
+  for (const char* name : {"LOCK", "IDENTITY", "MANIFEST-000001", "000001.dbtmp"}) {
+    std::ofstream(path_ + "/" + name) << "";
+  }
+  EXPECT_FALSE(*rocksdb_is_made(disk_, path_));
+  EXPECT_TRUE(open());
+}
+
 TEST_F(RocksDbKeyValueTest, KillNineLosesNoWriteSyncedOrNot) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
