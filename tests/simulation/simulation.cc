@@ -380,9 +380,10 @@ void Simulation::audit() {
     call(any_edge(), [this, done] {
       ask_lag(true, [this, done](const std::vector<api::GroupLag>& groups) {
         for (const api::GroupLag& one : groups) {
-          if (one.audit && !one.audit->equal) {
-            checker_->fail("lag can be audited (6)", fmt::format("{}/{}: recount {}", one.topic,
-                                                                 one.group, one.audit->recount));
+          if (one.audit && one.audit->equal == false) {
+            checker_->fail("lag can be audited (6)",
+                           fmt::format("{}/{}: recount {}", one.topic, one.group,
+                                       one.audit->recount.value_or(0)));
           }
         }
         ++*done;

@@ -58,8 +58,11 @@ struct GroupItem {
   std::vector<std::int64_t> backoff_ms;
   std::string filter_json;  // "" = none
   bool dead_letter_expired = false;
-  std::map<std::uint32_t, Generation> generations;
+  // Null: the partition is quarantined.
+  std::map<std::uint32_t, std::optional<Generation>> generations;
   std::uint64_t clients = 0;
+  // False: the sums are of some partitions only, and shown as unknown.
+  bool known = true;
   std::uint64_t lag = 0;
   std::uint64_t pending = 0;
   std::uint64_t in_flight = 0;
@@ -127,8 +130,9 @@ struct PartitionLag {
   bool clamped = false;
 };
 struct LagAudit {
-  std::uint64_t recount = 0;
-  bool equal = false;
+  // Null where a partition is quarantined: there is nothing to hold a count against.
+  std::optional<std::uint64_t> recount;
+  std::optional<bool> equal;
 };
 struct GroupLag {
   std::string topic;
@@ -144,7 +148,8 @@ struct HoleItem {
 };
 struct HolesAnswer {
   WallMs as_of;
-  std::uint64_t total = 0;
+  std::optional<std::uint64_t> total;                    // unknown where partitions are left out
+  std::vector<std::uint32_t> quarantined;                // these are
   std::optional<std::pair<std::uint32_t, Offset>> next;  // partition, from
   std::vector<HoleItem> items;
 };
@@ -219,6 +224,7 @@ struct EventsAnswer {
   std::map<std::uint32_t, Offset> next;
   bool end = false;
   std::uint64_t scanned = 0;
+  std::vector<std::uint32_t> quarantined;  // left out
 };
 struct DeadLetterQuery {
   std::string topic;  // the source topic
@@ -249,8 +255,9 @@ struct DeadLetterItem {
 };
 struct DeadLetterPage {
   std::string dlq_topic;
-  std::optional<std::uint64_t> total;  // unknown under a filter
+  std::optional<std::uint64_t> total;  // unknown under a filter, and where partitions are left out
   std::optional<std::string> next;
+  std::vector<std::uint32_t> quarantined;  // left out
   std::vector<DeadLetterItem> items;
 };
 struct LaneItem {

@@ -100,6 +100,7 @@ void append_entries(JsonWriter& writer, const std::string& topic, const DeadLett
       .field("dlqTopic", page.dlq_topic)
       .field("total", page.total)
       .field("next", page.next)
+      .left_out(page.quarantined)
       .key("items")
       .begin_array();
   for (const DeadLetterItem& item : page.items) {

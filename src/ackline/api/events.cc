@@ -53,6 +53,7 @@ void append_events(JsonWriter& writer, const std::string& topic, const EventsAns
       .field("next", answer.next)
       .field("end", answer.end)
       .field("scanned", answer.scanned)
+      .left_out(answer.quarantined)
       .end_object();
 }
 

@@ -11,7 +11,7 @@ namespace {
 void append_blocker(JsonWriter& writer, const ExplainPartition& partition) {
   const delivery::BlockerReport& blocker = partition.blocker;
   writer.key("blocker");
-  if (blocker.caught_up || partition.lag.lag == 0) {
+  if (partition.quarantined || blocker.caught_up || partition.lag.lag == 0) {
     writer.value(nullptr);
     return;
   }
@@ -44,13 +44,15 @@ void append_explained(JsonWriter& writer, std::string_view topic, std::string_vi
       .field("sentence", whole.sentence);
   writer.key("partitions").begin_object();
   for (const auto& [index, partition] : answer.partitions) {
+    const bool known = partition.lag.known && !partition.quarantined;
+    const auto told = [known](auto value) { return known ? std::optional(value) : std::nullopt; };
     writer.key(index)
         .begin_object()
         .field("state", progress_state_word(progress_state(partition)))
         .field("sentence", partition_sentence(partition))
-        .field("frontier", partition.lag.report.frontier)
-        .field("lag", partition.lag.lag)
-        .field("settledBehind", partition.blocker.settled_behind);
+        .field("frontier", told(partition.lag.report.frontier))
+        .field("lag", told(partition.lag.lag))
+        .field("settledBehind", told(partition.blocker.settled_behind));
     append_blocker(writer, partition);
     writer.field_or_null("remedy", partition_remedy(partition, answer.clients)).end_object();
   }

@@ -59,10 +59,22 @@ std::string stopped_ahead(const ExplainPartition& partition) {
 }
 
 std::string lost(const ExplainPartition& partition) {
-  return partition.lag.report.gone == 0
+  return partition.quarantined || partition.lag.report.gone == 0
              ? std::string()
              : fmt::format(" Retention took {} before the group had passed them.",
                            counted(partition.lag.report.gone, "event"));
+}
+
+// The subject is there already.
+std::string_view why_quarantined(std::string_view detail) {
+  constexpr std::string_view kSaid = "is quarantined: ";
+  if (const auto said = detail.find(kSaid); said != std::string_view::npos) {
+    detail.remove_prefix(said + kSaid.size());
+  }
+  if (detail.ends_with('.')) {
+    detail.remove_suffix(1);
+  }
+  return detail.empty() ? std::string_view("its files are damaged") : detail;
 }
 
 // Without its subject: "blocked at offset 3: leased by c1 …".
@@ -100,9 +112,7 @@ std::string predicate(const ExplainPartition& partition, bool long_form) {
                                    : fmt::format("{}", blocker.settled_behind),
                          stopped_ahead(partition));
     case ProgressState::kQuarantined:
-      return fmt::format("quarantined: {}.", partition.quarantine_detail.empty()
-                                                 ? std::string_view("its files are damaged")
-                                                 : partition.quarantine_detail);
+      return fmt::format("quarantined: {}.", why_quarantined(partition.quarantine_detail));
     case ProgressState::kUnknown:
       break;
   }

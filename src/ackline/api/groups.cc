@@ -10,6 +10,10 @@ namespace ackline::api {
 namespace {
 
 void append_members(JsonWriter& writer, const GroupItem& group) {
+  // A sum over some of the partitions is nobody's number (invariant 8).
+  const auto told = [&group](auto value) {
+    return group.known ? std::optional(value) : std::nullopt;
+  };
   writer.field("topic", group.topic)
       .field("group", group.group)
       .field("mode", word_of(kModes, group.mode))
@@ -20,12 +24,12 @@ void append_members(JsonWriter& writer, const GroupItem& group) {
       .field("deadLetterExpired", group.dead_letter_expired)
       .field("generations", group.generations)
       .field("clients", group.clients)
-      .field("lag", group.lag)
-      .field("pending", group.pending)
-      .field("inFlight", group.in_flight)
-      .field("waiting", group.waiting)
-      .field("deadLetters", group.dead_letters)
-      .field("gone", group.gone);
+      .field("lag", told(group.lag))
+      .field("pending", told(group.pending))
+      .field("inFlight", told(group.in_flight))
+      .field("waiting", told(group.waiting))
+      .field("deadLetters", told(group.dead_letters))
+      .field("gone", told(group.gone));
 }
 
 void append_group(JsonWriter& writer, const GroupItem& group) {

@@ -66,6 +66,10 @@ class JsonWriter {
     }
     return end_object();
   }
+  // What an answer leaves out is said; where it leaves out nothing it is as ever.
+  JsonWriter& left_out(const std::vector<std::uint32_t>& quarantined) {
+    return quarantined.empty() ? *this : field("quarantined", quarantined);
+  }
   // JSON that is there already.
   JsonWriter& raw(std::string_view json);
 

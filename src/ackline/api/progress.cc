@@ -121,7 +121,8 @@ void append_holes(JsonWriter& writer, const HolesQuery& query, const HolesAnswer
       .field("topic", query.topic)
       .field("group", query.group)
       .field("asOf", answer.as_of)
-      .field("total", answer.total);
+      .field("total", answer.total)
+      .left_out(answer.quarantined);
   writer.key("next");
   if (answer.next) {
     writer.value(encode_cursor("holes", hole_key(*answer.next)));

@@ -95,4 +95,12 @@ std::size_t MetricRegistry::remove(MetricLabels labels) {
   return removed;
 }
 
+void MetricRegistry::remove(const MetricSpec& spec, MetricLabels labels) {
+  std::vector<std::string> values;
+  for (const auto& [name, value] : labels) values.emplace_back(value);
+  const std::scoped_lock lock(mutex_);
+  const auto family = families_.find(spec.name);
+  if (family != families_.end()) family->second.series.erase(values);
+}
+
 }  // namespace ackline

@@ -91,6 +91,8 @@ class MetricRegistry {
                                                      MetricLabels labels = {});
   // Drops every series, of any metric, that carries all of `labels`. Returns how many went.
   std::size_t remove(MetricLabels labels);
+  // Drops one series, if it is there: what is not known is not shown.
+  void remove(const MetricSpec& spec, MetricLabels labels = {});
 
   // Appends everything in the text format 0.0.4, metrics and series in the order of their names.
   void render_prometheus(std::string& out) const;

@@ -53,6 +53,7 @@ Result<ExitCode> show_list(Context& context, const Target& target, std::int64_t 
                            const std::function<void(const Json&)>& each,
                            const std::function<void()>& end) {
   std::string after;
+  Json first;
   std::int64_t left = limit_max == 0 ? INT64_MAX : limit_max;
   while (left > 0) {
     Target page = target;
@@ -62,6 +63,7 @@ Result<ExitCode> show_list(Context& context, const Target& target, std::int64_t 
     if (!answer) return fail(answer);
     const auto json = answer->json();
     if (!json) return fail(json);
+    if (after.empty()) first = *json;
     if (context.json) print_json(context, *answer);
     const std::vector<Json> items = (*json)["items"].items();
     if (!context.json) std::ranges::for_each(items, each);
@@ -70,7 +72,18 @@ Result<ExitCode> show_list(Context& context, const Target& target, std::int64_t 
     if (after.empty()) break;
   }
   if (!context.json) end();
+  tell_left_out(context, first);
   return ExitCode::kOk;
+}
+
+void tell_left_out(Context& context, const Json& answer) {
+  std::string numbers;
+  for (const Json& partition : answer["quarantined"].items()) {
+    numbers += (numbers.empty() ? "" : ", ") + shown(partition);
+  }
+  if (numbers.empty()) return;
+  context.console.err_line("left out, since quarantined: partition " + numbers +
+                           " (see ackline doctor)");
 }
 
 bool confirmed(Context& context, std::string_view question) {

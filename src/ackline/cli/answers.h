@@ -23,6 +23,9 @@ void print_json(Context& context, const Answer& answer);
                                          const std::function<void(const Json&)>& each,
                                          const std::function<void()>& end);
 
+// Says on stderr which partitions the answer leaves out, if it does.
+void tell_left_out(Context& context, const Json& answer);
+
 // Destructive commands: true with --confirm, or after a yes on a terminal.
 [[nodiscard]] bool confirmed(Context& context, std::string_view question);
 [[nodiscard]] OptionSpec confirm_option();

@@ -40,17 +40,18 @@ void add_lag_rows(Table& table, const Json& lag, bool partitions) {
     }
     return;
   }
-  std::int64_t in_flight = 0;
-  std::int64_t waiting = 0;
-  std::int64_t holes = 0;
-  for (const auto& [partition, one] : lag["partitions"].members()) {
-    in_flight += one["inFlight"].integer();
-    waiting += one["waiting"].integer();
-    holes += one["holes"].integer();
-  }
+  // One that is not known makes the sum unknown.
+  const auto sum = [&lag](std::string_view name) {
+    std::int64_t all = 0;
+    for (const auto& [partition, one] : lag["partitions"].members()) {
+      if (one[name].is_null()) return shown(one[name]);
+      all += one[name].integer();
+    }
+    return std::to_string(all);
+  };
   table.add({lag["topic"].text(), lag["group"].text(), "all", "", "", shown(lag["lag"]),
-             shown(lag["pending"]), std::to_string(in_flight), std::to_string(waiting),
-             std::to_string(holes), shown_seconds(lag["lagSeconds"]),
+             shown(lag["pending"]), sum("inFlight"), sum("waiting"), sum("holes"),
+             shown_seconds(lag["lagSeconds"]),
              lag["caughtUp"].boolean() ? "caught up" : mark(lag)});
 }
 
@@ -66,6 +67,10 @@ void print_lag(Context& context, const Json& lag) {
   context.console.out(table.render());
   const Json audit = lag["audit"];
   if (audit.is_null()) return;
+  if (audit["equal"].is_null()) {
+    context.console.out_line("recount from the files: none, a partition is quarantined");
+    return;
+  }
   context.console.out_line(fmt::format(
       "recount from the files: {}, {}", shown(audit["recount"]),
       audit["equal"].boolean() ? "equal" : context.console.paint(Colour::kRed, "NOT equal")));

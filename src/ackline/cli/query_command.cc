@@ -50,6 +50,7 @@ Result<ExitCode> query(Context& context) {
     left -= static_cast<std::int64_t>((*json)["items"].size());
     cursor = (*json)["next"].dump();
     end = (*json)["end"].boolean();
+    if (scanned == 0) tell_left_out(context, *json);
     scanned += (*json)["scanned"].integer();
     context.console.progress(fmt::format("scanned {}", scanned));
   }

@@ -62,6 +62,12 @@ void Dispatcher::begin_journal(std::uint32_t journal, const std::optional<Origin
 void Dispatcher::end_replay() {
   impl_->end_replay();
 }
+void Dispatcher::note_exported(ProgressKey key, Generation generation, Offset frontier) {
+  impl_->note_exported(key, generation, frontier);
+}
+void Dispatcher::distrust(PartitionNumber partition) {
+  impl_->distrust(partition);
+}
 void Dispatcher::resume(MonoMs now, WallMs wall, bool clean) {
   impl_->resume(now, wall, clean);
 }

@@ -135,6 +135,11 @@ class Dispatcher {
   // All of it.
   void capture_all(MonoMs now, std::vector<state::DeliveryChange>& out) const;
   [[nodiscard]] bool has_progress(ProgressKey key) const;
+  // What was exported of it and is durable: progress that is behind that was lost, and is raised by
+  // `resume`.
+  void note_exported(ProgressKey key, Generation generation, Offset frontier);
+  // The partition is damaged: where its log ends is not known, and nothing is judged by it.
+  void distrust(PartitionNumber partition);
   // Recovery is over. Leases and waits go on with the time that they had left; the first offers may
   // leave. `clean`: the last stop was a drain, so no offer has lived through an unclean start.
   void resume(MonoMs now, WallMs wall, bool clean);

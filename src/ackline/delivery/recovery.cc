@@ -318,6 +318,7 @@ void Dispatcher::Impl::resume(MonoMs now, WallMs wall, bool clean) {
   alive_at_ = clock_;
   wall_ = wall;
   wall_skew_ = wall.value() - clock_.value();
+  look_for_lost();
   resumed_ = true;
   // By key: what is journaled here is the same at every start.
   for (const auto& [key, progress] : progress_) {
@@ -326,17 +327,11 @@ void Dispatcher::Impl::resume(MonoMs now, WallMs wall, bool clean) {
   for (const auto& [number, client] : clients_) {
     refresh_open(*client);
   }
+  lost_ = {};
 }
 
 void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
-  if (!progress.touched) {
-    progress.touched = true;
-    record(progress, state::ReopenRecord{.progress = progress.key.progress,
-                                         .generation = progress.generation,
-                                         .frontier = progress.frontier.value(),
-                                         .kind = state::ReopenKind::kStart,
-                                         .kept = {}});
-  }
+  note_progress(progress);
   progress.recovery = {};
   progress.slots.rebuild_free_list();
   progress.slots.follow(clock_);
@@ -376,14 +371,15 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
     return;
   }
   const PartitionSpec& partition = progress.partition->spec;
-  if (progress.frontier.committed() > partition.end) {
+  if (progress.frontier.committed() > partition.end &&
+      !lost_.untrusted.contains(partition.number)) {
     // Invariant 5: not to be trusted.
-    log_warn("a group's progress lies beyond the log's end: it starts at the log's start",
-             {{"topic", partition.topic},
-              {"partition", partition.index},
-              {"group", progress.group->spec.name},
-              {"frontier", progress.frontier.value()},
-              {"end", partition.end}});
+    log_error("a group's progress lies beyond the log's end: it starts at the log's start",
+              {{"topic", partition.topic},
+               {"partition", partition.index},
+               {"group", progress.group->spec.name},
+               {"frontier", progress.frontier.value()},
+               {"end", partition.end}});
     static_cast<void>(reset(progress.key, partition.log_start, false));
   }
   drop_below(progress, partition.log_start);

@@ -95,12 +95,27 @@ std::optional<DeadLetterFound> look_at(const Walk& walk, const log::StoredEvent&
   return found;
 }
 
+// Null: it can be looked at. What has become of an entry is part of its event's partition.
+const Error* damage_of(Shard& shard, const Topic& topic, std::uint32_t index) {
+  for (const PartitionNumber number : {topic.dead_letters[index], topic.partitions[index]}) {
+    const log::LocalPartition* log = shard.partition(number);
+    if (log != nullptr && log->damage()) return &*log->damage();
+  }
+  return nullptr;
+}
+
 // Moves to the next partition that this shard owns and the selection means. False: there is none.
 bool enter_partition(Walk& walk) {
   const DeadLetterSelection& want = *walk.selection;
   for (; walk.partition < want.topic->dead_letters.size(); ++walk.partition) {
     const log::LocalPartition* log = walk.shard.partition(walk.number());
-    if (log == nullptr || log->damage()) continue;
+    if (log == nullptr) continue;
+    if (const Error* why = damage_of(walk.shard, *want.topic, walk.partition)) {
+      walk.part.left_out.emplace(walk.partition, *why);
+      if (want.by_id && want.ids.contains(walk.partition)) walk.part.error = *why;
+      continue;
+    }
+    walk.part.looked = true;
     if (want.after && walk.partition < want.after->first) continue;
     if (want.by_id && !want.ids.contains(walk.partition)) continue;
     walk.next = log->log_start();
@@ -166,8 +181,9 @@ std::uint64_t count_entries(Shard& shard, const DeadLetterSelection& want) {
   std::uint64_t total = 0;
   for (const GroupPtr& group : shard.catalog().groups(want.topic->name)) {
     if (want.group && group->name != *want.group) continue;
-    for (const PartitionNumber number : want.topic->partitions) {
-      if (!shard.owns(number)) continue;
+    for (std::uint32_t i = 0; i < want.topic->partitions.size(); ++i) {
+      const PartitionNumber number = want.topic->partitions[i];
+      if (!shard.owns(number) || damage_of(shard, *want.topic, i) != nullptr) continue;
       Offset from{0};
       while (true) {
         const auto page =

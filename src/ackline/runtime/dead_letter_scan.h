@@ -52,6 +52,8 @@ struct DeadLetterPart {
   std::vector<DeadLetterFound> found;              // by partition and offset
   std::map<ProgressNumber, std::uint64_t> others;  // of each group, met with `only_dead`
   std::uint64_t total = 0;                         // of a plain selection
+  std::map<std::uint32_t, Error> left_out;         // quarantined, or their events are
+  bool looked = false;                             // at some partition
   std::optional<Error> error;
 };
 

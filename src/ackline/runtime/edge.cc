@@ -59,12 +59,31 @@ void Edge::ensure_topic(std::string name, api::Done<TopicPtr> done) {
                    std::move(done));
 }
 
-void Edge::resolve(const TopicPtr& topic, api::Position position, bool strict,
+namespace {
+
+struct ResolvedPart {
+  std::map<std::uint32_t, Offset> offsets;
+  std::optional<Error> error;
+};
+
+// Where a damaged log begins and ends is not known. All that it may have is from 0 on, so a group
+// may start there; what is opened again is refused by the partition itself.
+void resolve_damaged(const log::LocalPartition& log, std::uint32_t index,
+                     const api::Position& position, bool starts, ResolvedPart& part) {
+  const auto* named = std::get_if<api::AtOffsets>(&position);
+  if (named != nullptr && !named->all && !named->some.contains(index)) return;
+  if (starts && !std::holds_alternative<api::Earliest>(position)) {
+    part.error = *log.damage();
+  } else {
+    part.offsets[index] = Offset{0};
+  }
+}
+
+}  // namespace
+
+void Edge::resolve(const TopicPtr& topic, api::Position position, Resolve what,
                    api::Done<std::map<std::uint32_t, Offset>> done) {
-  struct Part {
-    std::map<std::uint32_t, Offset> offsets;
-    std::optional<Error> error;
-  };
+  using Part = ResolvedPart;
   struct Collecting {
     Part part;
     std::size_t left = 1;
@@ -75,7 +94,7 @@ void Edge::resolve(const TopicPtr& topic, api::Position position, bool strict,
   };
   gather<Part>(
       node_, executor(),
-      [topic, position, strict](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
+      [topic, position, what](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
         auto all = std::make_shared<Collecting>();
         all->answer = std::move(answer);
         for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
@@ -83,13 +102,18 @@ void Edge::resolve(const TopicPtr& topic, api::Position position, bool strict,
           log::LocalPartition* log = unit.shard->partition(number);
           if (log == nullptr) continue;
           ++all->left;
-          auto attempt = [all, i, position, strict, number, shard = unit.shard.get()] {
+          auto attempt = [all, i, position, what, number, shard = unit.shard.get()] {
             log::LocalPartition* at = shard->partition(number);
             if (at == nullptr) {
               all->finish();
               return true;
             }
-            auto offset = offset_of_position(*at, i, position, strict);
+            if (at->damage()) {
+              resolve_damaged(*at, i, position, what == Resolve::kStart, all->part);
+              all->finish();
+              return true;
+            }
+            auto offset = offset_of_position(*at, i, position, what == Resolve::kReset);
             if (!offset && offset.error().code == ErrorCode::kTimeout) return false;
             if (!offset) {
               all->part.error = offset.error();

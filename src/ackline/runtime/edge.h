@@ -122,7 +122,9 @@ class Edge final : public api::Traffic, public api::Admin {
   [[nodiscard]] Result<TopicPtr> require_topic(std::string_view name);
   [[nodiscard]] Result<GroupPtr> require_group(std::string_view topic, std::string_view group);
   // Position -> first offset of every partition of the topic, asked from the shards that own them.
-  void resolve(const TopicPtr& topic, api::Position position, bool strict,
+  // `kReset`: offsets outside the log are refused. What it is for decides of damaged partitions.
+  enum class Resolve : std::uint8_t { kStart, kReplay, kReset };
+  void resolve(const TopicPtr& topic, api::Position position, Resolve what,
                api::Done<std::map<std::uint32_t, Offset>> done);
   void start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem sum,
                    api::Done<api::LaneItem> done);

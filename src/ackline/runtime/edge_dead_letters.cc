@@ -30,6 +30,21 @@ void scan_all(Node& node, Executor& home, std::shared_ptr<const DeadLetterSelect
       });
 }
 
+// The partitions that are quarantined; the error of one where that is all of them.
+const Error* left_out(const Parts& parts, std::vector<std::uint32_t>& quarantined) {
+  const Error* why = nullptr;
+  bool looked = false;
+  for (const DeadLetterPart& part : parts) {
+    looked = looked || part.looked;
+    for (const auto& [index, error] : part.left_out) {
+      quarantined.push_back(index);
+      why = &error;
+    }
+  }
+  std::ranges::sort(quarantined);
+  return looked ? nullptr : why;
+}
+
 // In the order of partition and offset, whichever shard they came from.
 std::vector<DeadLetterFound> in_order(Parts parts) {
   std::vector<DeadLetterFound> all;
@@ -102,8 +117,12 @@ void Edge::browse_dead(api::DeadLetterQuery query, api::Done<api::DeadLetterPage
                return;
              }
              api::DeadLetterPage page;
+             if (const Error* why = left_out(*parts, page.quarantined)) {
+               done(std::unexpected(*why));
+               return;
+             }
              page.dlq_topic = event::dlq_topic(shared->topic->name);
-             if (shared->plain()) {
+             if (shared->plain() && page.quarantined.empty()) {
                page.total = 0;
                for (const DeadLetterPart& part : *parts) *page.total += part.total;
              }

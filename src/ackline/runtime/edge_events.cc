@@ -23,9 +23,19 @@ struct Scan {
   bool end = false;
   std::vector<api::EventItem> items;
   std::optional<Error> error;
+  std::optional<Error> left_out;  // quarantined
+  bool from_cursor = false;
+  Offset cursor;
 };
 using ScanPtr = std::shared_ptr<Scan>;
 using ScanDone = std::move_only_function<void()>;
+
+// What was read of it is not to be trusted either.
+void leave_out(Scan& scan, const Error& why) {
+  scan.left_out = why;
+  scan.end = true;
+  scan.items.clear();
+}
 
 // Reads on until the limit, the end or the bound. Between reads that wait for a disk the shard does
 // other work.
@@ -40,7 +50,11 @@ void scan_on(Shard& shard, ScanPtr scan, std::shared_ptr<const event::EventQuery
     auto batch = log->read(scan->next, {.max_events = kReadEvents, .max_bytes = 1U << 20U});
     if (!batch) {
       if (batch.error().code == ErrorCode::kTimeout) return false;
-      scan->error = batch.error();
+      if (log->damage()) {
+        leave_out(*scan, *log->damage());
+      } else {
+        scan->error = batch.error();
+      }
       (*done)();
       return true;
     }
@@ -70,11 +84,17 @@ api::EventsAnswer merge(std::vector<ScanPtr> scans, std::uint32_t limit) {
   api::EventsAnswer answer;
   answer.end = true;
   for (const ScanPtr& scan : scans) {
+    if (scan->left_out) {
+      answer.quarantined.push_back(scan->partition);
+      if (scan->from_cursor) answer.next[scan->partition] = scan->cursor;
+      continue;
+    }
     answer.scanned += scan->scanned;
     answer.next[scan->partition] = scan->next;
     answer.end = answer.end && scan->end;
     for (api::EventItem& item : scan->items) answer.items.push_back(std::move(item));
   }
+  std::ranges::sort(answer.quarantined);
   std::ranges::sort(answer.items, [](const api::EventItem& a, const api::EventItem& b) {
     return std::tuple(a.time, a.partition, a.offset) < std::tuple(b.time, b.partition, b.offset);
   });
@@ -120,11 +140,17 @@ void scan_shard(ShardUnit& unit, const std::vector<PartitionNumber>& numbers,
     scan->partition = i;
     scan->number = numbers[i];
     const auto cursor = query.cursor.find(i);
-    scan->next = cursor == query.cursor.end() ? log->log_start() : cursor->second;
+    scan->from_cursor = cursor != query.cursor.end();
+    if (scan->from_cursor) scan->cursor = cursor->second;
+    scan->next = scan->from_cursor ? scan->cursor : log->log_start();
     scan->next = std::max(scan->next, log->log_start());
     scan->limit = query.limit;
     scan->scan_max = std::max<std::uint64_t>(1, kScanMax / partitions);
     all->scans.push_back(scan);
+    if (log->damage()) {
+      leave_out(*scan, *log->damage());
+      continue;
+    }
     if (scan->next > log->high_watermark()) {
       scan->end = true;
       continue;
@@ -176,6 +202,11 @@ void Edge::events(api::EventsQuery query, api::Done<api::EventsAnswer> done) {
         for (const ScanPtr& scan : scans) {
           if (!scan->error) continue;
           done(std::unexpected(*scan->error));
+          return;
+        }
+        const auto left_out = [](const ScanPtr& scan) { return scan->left_out.has_value(); };
+        if (!scans.empty() && std::ranges::all_of(scans, left_out)) {
+          done(std::unexpected(*scans.front()->left_out));
           return;
         }
         done(merge(std::move(scans), limit));

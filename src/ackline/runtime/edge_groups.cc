@@ -28,6 +28,11 @@ void add_progress(ShardUnit& unit, const delivery::ProgressKey& key, GroupPart& 
   lag.high_watermark = log->high_watermark();
   fill_lag(lag);
   api::GroupItem& sum = part.sums[key.progress];
+  if (log->damage()) {
+    sum.known = false;
+    sum.generations[place->index.value()] = std::nullopt;
+    return;
+  }
   sum.generations[place->index.value()] = report->generation;
   sum.lag += lag.lag;
   sum.pending += lag.pending;
@@ -57,6 +62,7 @@ void merge(const GroupPart& from, GroupPart& into) {
   for (const auto& [number, part] : from.sums) {
     api::GroupItem& sum = into.sums[number];
     sum.generations.insert(part.generations.begin(), part.generations.end());
+    sum.known = sum.known && part.known;
     sum.lag += part.lag;
     sum.pending += part.pending;
     sum.in_flight += part.in_flight;

@@ -98,6 +98,7 @@ struct Audit {
 void recount_all(Node& node, const std::vector<LagParts>& parts, Audit& audited) {
   for (const auto& shard : parts) {
     for (const LagPart& part : shard) {
+      if (!part.lag.known) continue;
       audited.counts[{part.group, part.partition}] = recount(node, part, audited.outcome);
     }
   }
@@ -110,21 +111,23 @@ api::GroupLag lag_of_group(const Group& group, WallMs as_of, const std::vector<L
   answer.topic = group.topic;
   answer.group = group.name;
   answer.as_of = as_of;
-  api::LagAudit sums;
+  std::uint64_t recounted = 0;
   std::uint64_t lag = 0;
+  bool known = true;
   for (const auto& shard : parts) {
     for (const LagPart& part : shard) {
       if (part.group != group.number) continue;
       answer.partitions[part.partition] = part.lag;
       lag += part.lag.lag;
+      known = known && part.lag.known;
       if (audited == nullptr) continue;
       const auto count = audited->counts.find({part.group, part.partition});
-      if (count != audited->counts.end()) sums.recount += count->second;
+      if (count != audited->counts.end()) recounted += count->second;
     }
   }
   if (audited != nullptr) {
-    sums.equal = sums.recount == lag;
-    answer.audit = sums;
+    answer.audit.emplace();
+    if (known) answer.audit = {recounted, recounted == lag};
   }
   return answer;
 }
@@ -194,6 +197,7 @@ namespace {
 
 struct HolesPart {
   std::map<std::uint32_t, delivery::HolePage> pages;
+  std::map<std::uint32_t, Error> left_out;
   std::int64_t wall_minus_mono = 0;
 };
 
@@ -204,7 +208,12 @@ HolesPart capture_holes(ShardUnit& unit, const Topic& topic, const api::HolesQue
   for (std::uint32_t i = 0; i < topic.partitions.size(); ++i) {
     if (query.partition && *query.partition != i) continue;
     const delivery::ProgressKey key{number, topic.partitions[i]};
-    if (!unit.shard->owns(key.partition)) continue;
+    const log::LocalPartition* log = unit.shard->partition(key.partition);
+    if (log == nullptr) continue;
+    if (log->damage()) {
+      part.left_out.emplace(i, *log->damage());
+      continue;
+    }
     // Partitions before `after` only count.
     const bool before = query.after && i < query.after->first;
     const Offset from = query.after && i == query.after->first ? query.after->second : Offset{0};
@@ -213,18 +222,32 @@ HolesPart capture_holes(ShardUnit& unit, const Topic& topic, const api::HolesQue
   return part;
 }
 
+// Null: some partition can be looked at.
+const Error* nothing_left(const std::vector<HolesPart>& parts) {
+  const Error* why = nullptr;
+  for (const HolesPart& part : parts) {
+    if (!part.pages.empty()) return nullptr;
+    if (!part.left_out.empty()) why = &part.left_out.begin()->second;
+  }
+  return why;
+}
+
 // In the order of partitions, whichever shard they came from, up to the limit.
 api::HolesAnswer one_page(const api::HolesQuery& query, WallMs as_of,
                           const std::vector<HolesPart>& parts) {
   api::HolesAnswer answer;
   answer.as_of = as_of;
   std::map<std::uint32_t, std::pair<const delivery::HolePage*, std::int64_t>> pages;
+  std::uint64_t total = 0;
   for (const HolesPart& part : parts) {
+    for (const auto& [index, why] : part.left_out) answer.quarantined.push_back(index);
     for (const auto& [index, page] : part.pages) {
       pages[index] = {&page, part.wall_minus_mono};
-      answer.total += page.total;
+      total += page.total;
     }
   }
+  std::ranges::sort(answer.quarantined);
+  if (answer.quarantined.empty()) answer.total = total;
   for (const auto& [index, page] : pages) {
     for (const delivery::Hole& hole : page.first->holes) {
       if (answer.items.size() == query.limit) {
@@ -266,10 +289,12 @@ void Edge::holes(api::HolesQuery query, api::Done<api::HolesAnswer> done) {
       },
       [query, at = executor().clock().wall(),
        done = std::move(done)](Result<std::vector<HolesPart>> parts) mutable {
-        if (parts) {
-          done(one_page(query, at, *parts));
-        } else {
+        if (!parts) {
           done(fail(parts));
+        } else if (const Error* why = nothing_left(*parts)) {
+          done(std::unexpected(*why));
+        } else {
+          done(one_page(query, at, *parts));
         }
       });
 }

@@ -54,8 +54,8 @@ void Edge::reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) {
     return;
   }
   const api::Position position = query.to;
-  const bool strict = query.reset;
-  resolve(topic, position, strict,
+  const Resolve what = query.reset ? Resolve::kReset : Resolve::kReplay;
+  resolve(topic, position, what,
           [this, topic, query = std::move(query), group = *group,
            done = std::move(done)](Result<std::map<std::uint32_t, Offset>> offsets) mutable {
             if (!offsets) {

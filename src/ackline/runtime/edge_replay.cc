@@ -93,7 +93,7 @@ Result<Found> merged(std::vector<ReplayPart> parts) {
 void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
                        api::Done<api::ReopenAnswer> done) {
   const api::Position position = query.to;
-  resolve(topic, position, false,
+  resolve(topic, position, Resolve::kReplay,
           [this, topic, group = std::move(group), query = std::move(query),
            done = std::move(done)](Result<Offsets> from) mutable {
             if (!from) {
@@ -107,7 +107,7 @@ void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
             }
             const api::Position end = *query.until;
             resolve(
-                topic, end, false,
+                topic, end, Resolve::kReplay,
                 [this, topic, group = std::move(group), query = std::move(query),
                  from = std::move(*from), done = std::move(done)](Result<Offsets> until) mutable {
                   if (!until) {

@@ -23,6 +23,7 @@
 #include "ackline/meta/meta_store.h"
 #include "ackline/runtime/audit_log.h"
 #include "ackline/runtime/control.h"
+#include "ackline/runtime/known_damage.h"
 #include "ackline/runtime/sessions.h"
 #include "ackline/runtime/shard.h"
 #include "ackline/state/offset_store.h"
@@ -145,6 +146,12 @@ class Node {
   [[nodiscard]] Result<void> start_rows();
   [[nodiscard]] Result<void> recover_from(std::uint32_t old_count);
   struct OldShard;
+  // What was known before (node_known.cc).
+  [[nodiscard]] Result<KnownDamage> known_damage(std::uint32_t shards, std::uint32_t index);
+  [[nodiscard]] Result<void> note_damage(const io::JournalRecovery& recovered, Lsn lowest_needed,
+                                         std::uint32_t shards, std::uint32_t index,
+                                         const KnownDamage& before);
+  void tell_exported();
   [[nodiscard]] Result<void> check_parts(std::optional<std::uint32_t> shards);
   [[nodiscard]] Result<void> know_started(std::vector<OldShard>& old);
   [[nodiscard]] Result<void> note_started();

@@ -78,6 +78,7 @@ Result<std::unique_ptr<Node>> Node::boot(NodeOptions options, NodeDependencies d
   io::failpoint(io::Failpoint::kBootMetaLoaded);
   node->next_progress_ = node->control_->numbers().progress;
   if (auto done = node->recover(); !done) return fail(done);
+  node->tell_exported();
   return node;
 }
 
@@ -275,14 +276,13 @@ Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, std::uint3
   }
   options.synced_at_least = std::max(options.synced_at_least, old.started.through);
   options.journal_id = old.started.id;
-  const auto begin = [this](const io::JournalRecovery& found) -> Result<void> {
+  auto damaged_before = known_damage(old_count, index);
+  if (!damaged_before) return fail(damaged_before);
+  const auto begin = [this, &damaged_before](const io::JournalRecovery& found) -> Result<void> {
     for (const io::JournalDamage& damage : found.damage) {
       log_error("a journal is damaged", {{"why", damage.detail}});
       for (auto& unit : units_) {
-        if (damage.every_partition) unit->shard->quarantine_all(damage.detail);
-        for (const PartitionNumber number : damage.partitions) {
-          unit->shard->quarantine(number, damage.detail);
-        }
+        unit->shard->quarantine_hit(damage, damaged_before->partitions_hit(damage));
       }
     }
     return {};
@@ -311,7 +311,7 @@ Result<void> Node::replay_journal(OldShard& old, std::uint32_t index, std::uint3
   auto recovered = io::recover_journal(deps_.fs, old.path, options, begin, visit);
   if (!recovered) return fail(recovered);
   old.recovered = std::move(*recovered);
-  return {};
+  return note_damage(old.recovered, options.lowest_needed, old_count, index, *damaged_before);
 }
 
 // Everything is checkpointed in the new layout before the old one goes (J11). Rows that were
@@ -335,7 +335,7 @@ Result<void> Node::move_layout(const std::vector<OldShard>& old) {
   rows_before_ = false;
   io::failpoint(io::Failpoint::kLayoutInMeta);
   for (std::uint32_t i = 0; i < shard_count(); ++i) {
-    if (auto done = units_[i]->shard->start_journal(io::JournalRecovery{}); !done) return done;
+    if (auto done = units_[i]->shard->start_journal(moved_journal()); !done) return done;
     io::failpoint(io::Failpoint::kLayoutJournalStarted);
   }
   if (auto done = note_started(); !done) return done;

@@ -10,12 +10,13 @@ namespace {
 constexpr std::int64_t kSettlePollMs = 20;
 
 struct GroupSums {
+  bool known = true;  // false: a partition is quarantined, and sums are nobody's numbers
   double lag = 0;
   double pending = 0;
   double in_flight = 0;
   double holes = 0;
   double stuck = 0;
-  std::map<std::uint32_t, Offset> frontiers;
+  std::map<std::uint32_t, std::optional<Offset>> frontiers;
 };
 
 using ShardSums = std::map<ProgressNumber, GroupSums>;
@@ -30,6 +31,11 @@ ShardSums shard_sums(ShardUnit& unit) {
     const auto place = catalog.place(key.partition);
     const log::LocalPartition* log = unit.shard->partition(key.partition);
     if (!report || !group || !place || log == nullptr) continue;
+    if (log->damage()) {
+      sums[key.progress].known = false;
+      sums[key.progress].frontiers[place->index.value()] = std::nullopt;
+      continue;
+    }
     api::PartitionLag lag;
     lag.report = *report;
     lag.log_start = log->log_start();
@@ -48,19 +54,30 @@ ShardSums shard_sums(ShardUnit& unit) {
   return sums;
 }
 
+// Null: not known, so not there (invariant 8).
+void show(MetricRegistry& metrics, const MetricSpec& spec, MetricLabels labels,
+          std::optional<double> value) {
+  if (value) {
+    metrics.gauge(spec, labels)->set(*value);
+  } else {
+    metrics.remove(spec, labels);
+  }
+}
+
 void set_group_gauges(MetricRegistry& metrics, const Group& group, const GroupSums& sum) {
   const MetricLabels labels = {{"topic", group.topic}, {"group", group.name}};
-  metrics.gauge(metric::kGroupLag, labels)->set(sum.lag);
-  metrics.gauge(metric::kGroupPending, labels)->set(sum.pending);
-  metrics.gauge(metric::kInflight, labels)->set(sum.in_flight);
-  metrics.gauge(metric::kHoles, labels)->set(sum.holes);
+  const auto told = [&sum](double value) {
+    return sum.known ? std::optional(value) : std::nullopt;
+  };
+  show(metrics, metric::kGroupLag, labels, told(sum.lag));
+  show(metrics, metric::kGroupPending, labels, told(sum.pending));
+  show(metrics, metric::kInflight, labels, told(sum.in_flight));
+  show(metrics, metric::kHoles, labels, told(sum.holes));
   metrics.gauge(metric::kGroupStuck, labels)->set(sum.stuck);
   for (const auto& [index, frontier] : sum.frontiers) {
-    metrics
-        .gauge(
-            metric::kGroupFrontier,
-            {{"topic", group.topic}, {"group", group.name}, {"partition", std::to_string(index)}})
-        ->set(static_cast<double>(frontier.value()));
+    show(metrics, metric::kGroupFrontier,
+         {{"topic", group.topic}, {"group", group.name}, {"partition", std::to_string(index)}},
+         frontier ? std::optional(static_cast<double>(frontier->value())) : std::nullopt);
   }
 }
 
@@ -85,9 +102,12 @@ void Node::refresh_gauges(Task done) {
           if (parts) {
             ShardSums all;
             double in_flight = 0;
+            bool known = true;
             for (const ShardSums& part : *parts) {
               for (const auto& [number, sum] : part) {
                 GroupSums& total = all[number];
+                total.known = total.known && sum.known;
+                known = known && sum.known;
                 total.lag += sum.lag;
                 total.pending += sum.pending;
                 total.in_flight += sum.in_flight;
@@ -101,7 +121,8 @@ void Node::refresh_gauges(Task done) {
               const GroupPtr group = control_->catalog().group(number);
               if (group) set_group_gauges(metrics, *group, sum);
             }
-            metrics.gauge(metric::kPendingDeliveries)->set(in_flight);
+            show(metrics, metric::kPendingDeliveries, {},
+                 known ? std::optional(in_flight) : std::nullopt);
           }
           metrics.gauge(metric::kMetaCacheAge)
               ->set(static_cast<double>(deps_.subscriptions.cache_age_ms()) / 1000.0);
@@ -117,14 +138,13 @@ void Node::refresh_ages(std::shared_ptr<Task> done) {
            [this, done, &edge](Result<std::vector<api::GroupLag>> lags) {
              if (lags) {
                for (const api::GroupLag& one : *lags) {
-                 double oldest = 0;
+                 std::optional<double> oldest = 0;
                  for (const auto& [index, part] : one.partitions) {
-                   oldest = std::max(oldest, part.lag_seconds);
+                   if (!part.known) oldest.reset();
+                   if (oldest) oldest = std::max(*oldest, part.lag_seconds);
                  }
-                 deps_.metrics
-                     .gauge(metric::kGroupOldestPending,
-                            {{"topic", one.topic}, {"group", one.group}})
-                     ->set(oldest);
+                 show(deps_.metrics, metric::kGroupOldestPending,
+                      {{"topic", one.topic}, {"group", one.group}}, oldest);
                }
              }
              edge.topics([this, done](Result<std::vector<api::TopicItem>> topics) {

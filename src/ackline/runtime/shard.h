@@ -60,7 +60,8 @@ class Shard final : public delivery::DispatcherPort {
   // A record of a whole shard's journal (boot, alive).
   [[nodiscard]] Result<void> replay_shard_record(const io::JournalRecord& record);
   void quarantine(PartitionNumber partition, const std::string& why);
-  void quarantine_all(const std::string& why);
+  // Of the partitions with numbers below `below`, those that need what was lost.
+  void quarantine_hit(const io::JournalDamage& damage, std::uint32_t below);
   // Every record was handed over: looks whether the segments are whole.
   [[nodiscard]] Result<void> finish_replay();
   // Starts the new journal file and finishes: nothing was offered or answered before it is synced

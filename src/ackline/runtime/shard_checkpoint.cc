@@ -248,7 +248,13 @@ Result<void> Shard::checkpoint_now() {
                 "Set server.shards back, run ackline doctor, and change it afterwards.",
                 "server.shards");
   }
-  return checkpoint_through(Lsn{0}, Lsn{0});
+  return checkpoint_through(kMovedLsn, kMovedLsn);
+}
+
+io::JournalRecovery moved_journal() {
+  io::JournalRecovery nothing;
+  nothing.last = nothing.synced = kMovedLsn;
+  return nothing;
 }
 
 // Blocking. `applied`: the journal's records that the sections hold.

@@ -31,6 +31,11 @@ struct GoodSection {
 [[nodiscard]] std::optional<GoodSection> read_good_section(ByteReader& in);
 [[nodiscard]] std::string good_section(const GoodSection& section);
 
+// What a changed layout begins with is in its checkpoint and stands for a batch: its journal begins
+// behind that, so that nobody takes it for one that has everything from the first batch on.
+inline constexpr Lsn kMovedLsn{1};
+[[nodiscard]] io::JournalRecovery moved_journal();
+
 // Of a partition whose topic was deleted. The tombstone is durable: what stays on disk after a
 // failure is an orphan that the doctor names.
 void remove_files(log::LocalPartition& log);

@@ -2,6 +2,8 @@
 // only then work (J9, J10).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ackline/base/check.h"
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
@@ -137,12 +139,14 @@ void Shard::quarantine(PartitionNumber number, const std::string& why) {
                                            {"why", why}});
   if (!found->second.damaged) ++quarantined_;
   found->second.damaged = true;
+  dispatcher_->distrust(number);
+  constexpr std::string_view kSaid = "is quarantined: ";
+  const auto said = why.rfind(kSaid);  // perhaps, when it was found
   found->second.log->quarantine(
       Error{ErrorCode::kQuarantined,
-            why.find("is quarantined: ") != std::string::npos
-                ? why  // said already when it was found
-                : fmt::format("partition {} of {} is quarantined: {}", partition.index.value(),
-                              partition.topic->name, why),
+            fmt::format("partition {} of {} is quarantined: {}", partition.index.value(),
+                        partition.topic->name,
+                        said == std::string::npos ? why : why.substr(said + kSaid.size())),
             "Run ackline doctor; the other partitions go on.",
             {}});
 }
@@ -179,8 +183,15 @@ Result<void> Shard::replay_shard_record(const io::JournalRecord& record) {
                             record.body);
 }
 
-void Shard::quarantine_all(const std::string& why) {
-  for (auto& [number, partition] : partitions_) quarantine(number, why);
+void Shard::quarantine_hit(const io::JournalDamage& damage, std::uint32_t below) {
+  const bool of_batches = damage.first <= damage.last;  // else of the journal as such
+  for (auto& [number, partition] : partitions_) {
+    if (number.value() >= below) continue;
+    if (of_batches && partition.applied >= damage.last) continue;
+    if (damage.every_partition || std::ranges::binary_search(damage.partitions, number)) {
+      quarantine(number, damage.detail);
+    }
+  }
 }
 
 Result<void> Shard::finish_replay() {

@@ -6,7 +6,7 @@
 // before the first (vocabulary, "frontier").
 //
 // Blocking, any thread. Writes are not synced one by one: a power cut may lose those since the last
-// `flush`, a kill -9 loses none.
+// `flush`, a kill -9 loses none. What was forgotten stays so.
 #pragma once
 
 #include <compare>

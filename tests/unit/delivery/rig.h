@@ -49,6 +49,7 @@ class Rig : public DispatcherPort {
   std::map<ProgressNumber, GroupSpec> groups;
   std::map<ProgressKey, Offset> starts;  // as meta has them
   std::map<ClientNumber, ClientSpec> clients;
+  std::map<ProgressKey, std::pair<Generation, Offset>> exported;  // as a start finds it
   Dispatcher::Options options;
   MonoMs now{1'000'000};
   WallMs wall{1'700'000'000'000};
@@ -186,6 +187,7 @@ class Rig : public DispatcherPort {
     state::BootRecord{.epoch = Epoch(epoch), .shard_count = 1}.encode(body);
     journal_records.push_back({state::RecordType::kBoot, PartitionNumber(0), body});
     for (const auto& [number, client] : clients) d->add_client(client, now);
+    for (const auto& [key, value] : exported) d->note_exported(key, value.first, value.second);
     d->resume(now, wall, clean);
     for (const auto& [number, client] : clients) d->set_window(number, 1000, 1U << 30U);
   }

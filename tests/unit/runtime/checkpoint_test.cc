@@ -187,5 +187,47 @@ TEST_F(CheckpointTest, ATopicThatIsDeletedWhileItsDirectoryIsSyncedDoesNotFailTh
   EXPECT_EQ(delivered("d", "t"), 5U);
 }
 
+// A manifest that is lost is no fresh start: what the journal has given up is in the checkpoint.
+TEST_F(CheckpointTest, AMissingManifestIsDamageOnceTheJournalDoesNotHaveEverything) {
+  rig.publish(5);
+  rig.pass(kIntervalMs);
+  ASSERT_TRUE(last());
+  auto young = rig.fs.clone();
+  ASSERT_TRUE(young->remove(kJournal + "/MANIFEST"));
+  const auto read = io::read_checkpoint(*young, kJournal);
+  ASSERT_TRUE(read) << "as if the first checkpoint was interrupted: all is in the journal";
+  EXPECT_FALSE(read->has_value());
+  rig.restart();
+  rig.publish(5);
+  rig.pass(kIntervalMs);
+  const auto before = sequence();
+  auto old = rig.fs.clone();
+  ASSERT_TRUE(old->remove(kJournal + "/MANIFEST"));
+  const auto lost = io::read_checkpoint(*old, kJournal);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(lost.error().detail, ::testing::HasSubstr("MANIFEST is missing"));
+  EXPECT_EQ(sequence(), before);
+}
+
+TEST_F(CheckpointTest, AFirstCheckpointThatACrashInterruptedLosesNothing) {
+  rig.publish(5);
+  rig.pass(kIntervalMs);
+  ASSERT_TRUE(rig.fs.remove(kJournal + "/MANIFEST"));
+  rig.restart();
+  EXPECT_EQ(delivered("c", "t"), 5U);
+}
+
+TEST_F(CheckpointTest, AMissingManifestOfAChangedLayoutIsDamageFromTheStart) {
+  rig.publish(5);
+  rig.restart_with(2);
+  for (const char* shard : {"/data/journal/2-0", "/data/journal/2-1"}) {
+    ASSERT_TRUE(rig.fs.remove(std::string(shard) + "/MANIFEST"));
+    const auto lost = io::read_checkpoint(rig.fs, shard);
+    ASSERT_FALSE(lost);
+    EXPECT_EQ(lost.error().code, ErrorCode::kCorrupt);
+  }
+}
+
 }  // namespace
 }  // namespace ackline::runtime

@@ -47,6 +47,12 @@ class NodeRig {
     boot();
   }
 
+  // The same with another number of shards.
+  void restart_with(std::uint32_t shards) {
+    shards_ = shards;
+    restart();
+  }
+
   void settle() { ackline::testing::settle(executor, storage); }
   // Everything that happens within `ms`.
   void pass(std::int64_t ms) {

@@ -33,8 +33,13 @@
 
   const keyOf = (one) => `${one.topic}\u0000${one.group}`;
 
+  // One that is not known makes the sum unknown.
+  function sumOf(values) {
+    return values.some((value) => value === null) ? null : values.reduce((all, one) => all + one, 0);
+  }
+
   function sum(partitions, name) {
-    return Object.values(partitions).reduce((total, one) => total + one[name], 0);
+    return sumOf(Object.values(partitions).map((one) => one[name]));
   }
 
   function joined(lags, groups) {
@@ -57,6 +62,7 @@
 
   function stateOf(row) {
     if (row.caughtUp) return ["caught up", "good"];
+    if (row.lag === null) return ["unknown", "warn"];
     if (row.ahead > 0) return ["blocked", "bad"];
     if (row.clients === 0) return ["no client", "bad"];
     if (row.waiting > 0 && row.flight === 0) return ["waiting", "warn"];
@@ -128,7 +134,7 @@
     byId("empty").textContent = rows.length
       ? "No group fits the filter."
       : "No groups yet. The first subscribe makes one.";
-    const total = (name) => numbers.format(rows.reduce((sofar, one) => sofar + (one[name] ?? 0), 0));
+    const total = (name) => count(sumOf(rows.map((one) => one[name])));
     byId("total-groups").textContent = numbers.format(rows.length);
     byId("total-lag").textContent = total("lag");
     byId("total-pending").textContent = total("pending");

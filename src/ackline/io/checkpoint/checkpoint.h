@@ -16,7 +16,9 @@
 //
 // Blocking, one thread at a time: run it on a storage thread. Errors: kFull, kUnavailable;
 // kUnsupported for a newer format (named, never guessed); kCorrupt when the manifest cannot be
-// read in either of its two copies: the shard must not start, since all it has would look new.
+// read in either of its two copies, or is missing although there are checkpoint files and the
+// journal beside them is not whole from its first batch on: the shard must not start, since all it
+// has would look new.
 #pragma once
 
 #include <memory>
@@ -96,7 +98,8 @@ class CheckpointWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// The checkpoint that counts; nullopt when there never was one. kUnsupported when its sections are
+// The checkpoint that counts; nullopt when there never was one: a first one that was interrupted is
+// none, all is in the journal. kUnsupported when its sections are
 // of a data version above `data_version_max`.
 [[nodiscard]] Result<std::optional<Checkpoint>> read_checkpoint(
     FileSystem& fs, const std::string& directory, std::uint32_t data_version_max = UINT32_MAX);

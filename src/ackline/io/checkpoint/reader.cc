@@ -5,6 +5,7 @@
 
 #include "ackline/io/checkpoint/checkpoint.h"
 #include "ackline/io/checkpoint/format.h"
+#include "ackline/io/journal/recovery.h"
 
 namespace ackline::io {
 namespace {
@@ -104,6 +105,29 @@ void take_sections(const std::vector<SectionHead>& heads, ByteView file, const s
   }
 }
 
+// Without a manifest: a first checkpoint that a crash interrupted, with everything in the journal
+// still, or one that lost its manifest, and with it all that the journal has given up since.
+Result<std::optional<Checkpoint>> without_manifest(FileSystem& fs, const std::string& directory,
+                                                   const std::string& manifest_path) {
+  auto there = fs.exists(directory);
+  if (!there) return fail(there);
+  if (!*there) return std::nullopt;
+  auto names = fs.list(directory);
+  if (!names) return fail(names);
+  const auto file = std::ranges::find_if(
+      *names, [](const std::string& name) { return checkpoint::file_sequence(name).has_value(); });
+  if (file == names->end()) return std::nullopt;
+  const auto journal = recover_journal(fs, directory, {.any_shard = true}, {},
+                                       [](Lsn, const JournalRecord&) { return Result<void>(); });
+  if (!journal) return fail(journal);
+  if (journal->damage.empty() && journal->last > Lsn{0}) return std::nullopt;
+  return fail(ErrorCode::kCorrupt,
+              fmt::format("{} is missing, beside {}, and the journal does not have everything from "
+                          "its first batch on",
+                          manifest_path, *file),
+              std::string(kRestore));
+}
+
 }  // namespace
 
 Result<std::optional<Checkpoint>> read_checkpoint(FileSystem& fs, const std::string& directory,
@@ -111,7 +135,7 @@ Result<std::optional<Checkpoint>> read_checkpoint(FileSystem& fs, const std::str
   const std::string manifest_path = join(directory, "MANIFEST");
   auto there = fs.exists(manifest_path);
   if (!there) return fail(there);
-  if (!*there) return std::nullopt;
+  if (!*there) return without_manifest(fs, directory, manifest_path);
   auto content = read_file(fs, manifest_path);
   if (!content) return fail(content);
   Checkpoint result;

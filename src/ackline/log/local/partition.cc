@@ -46,8 +46,9 @@ Error LocalPartition::damaged(const Error& found) {
   return *damage_;
 }
 
+// Who says it knows the partition by its topic: its words replace ours.
 void LocalPartition::quarantine(Error why) {
-  static_cast<void>(damaged(why));
+  if (!damage_ || damage_->code == ErrorCode::kQuarantined) damage_ = std::move(why);
 }
 
 Capabilities LocalPartition::capabilities() const {

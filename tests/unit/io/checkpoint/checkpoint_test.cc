@@ -179,6 +179,15 @@ TEST_F(CheckpointTest, AnUnreadableManifestOrAMissingFileIsNotAFreshStart) {
   EXPECT_EQ(read_checkpoint(fs, kDirectory).error().code, ErrorCode::kCorrupt);
 }
 
+TEST_F(CheckpointTest, AMissingManifestBesideACheckpointAndNoJournalIsNotAFreshStart) {
+  ASSERT_TRUE(write(fs, "a", 1));
+  ASSERT_TRUE(fs.remove(kDirectory + "/MANIFEST"));
+  const auto read = read_checkpoint(fs, kDirectory);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(read.error().detail, HasSubstr("MANIFEST is missing, beside checkpoint-00000001"));
+}
+
 TEST_F(CheckpointTest, EveryFlippedBitIsFoundOrHarmless) {
   ASSERT_TRUE(write(fs, "state", 4));
   std::map<std::uint32_t, std::size_t> quarantined;

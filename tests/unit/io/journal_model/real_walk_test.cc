@@ -51,7 +51,7 @@ class Walk {
   void start() {
     partition_ = {};
     letters_ = {};
-    auto checkpoint = read_checkpoint(fs_, "/s/checkpoint", 1);
+    auto checkpoint = read_checkpoint(fs_, "/s/journal", 1);
     if (!checkpoint) return fail_with(checkpoint.error());
     RecoverOptions options;
     Lsn partition_lsn{0};
@@ -227,7 +227,7 @@ class Walk {
   void checkpoint() {
     if (!writer_) {
       applied_all_ = journal_->written();
-      auto made = CheckpointWriter::begin(fs_, "/s/checkpoint", {});
+      auto made = CheckpointWriter::begin(fs_, "/s/journal", {});
       if (!made) return fail_with(made.error());
       writer_ = std::move(*made);
       section(kLetters, letters_);
@@ -262,6 +262,8 @@ class Walk {
     fs_.set_fault_hook([this, hit, part](FsOperation operation,
                                          const std::string& path) -> std::optional<FsFault> {
       if (operation != hit || !path.starts_with("/s/journal") || spent_) return std::nullopt;
+      const bool checkpoint = path.contains("/checkpoint-") || path.contains("/MANIFEST");
+      if (checkpoint) return std::nullopt;
       // Not the file that is only being prepared.
       if (hit == FsOperation::kSync && journal_ && journal_->synced() == journal_->written()) {
         return std::nullopt;
