@@ -146,15 +146,15 @@ class Node {
   [[nodiscard]] Result<void> start_rows();
   [[nodiscard]] Result<void> recover_from(std::uint32_t old_count);
   struct OldShard;
+  [[nodiscard]] Result<void> check_parts(std::optional<std::uint32_t> shards);
+  [[nodiscard]] Result<void> know_started(std::vector<OldShard>& old);
+  [[nodiscard]] Result<void> note_started();
   // What was known before (node_known.cc).
   [[nodiscard]] Result<KnownDamage> known_damage(std::uint32_t shards, std::uint32_t index);
   [[nodiscard]] Result<void> note_damage(const io::JournalRecovery& recovered, Lsn lowest_needed,
                                          std::uint32_t shards, std::uint32_t index,
                                          const KnownDamage& before);
   void tell_exported();
-  [[nodiscard]] Result<void> check_parts(std::optional<std::uint32_t> shards);
-  [[nodiscard]] Result<void> know_started(std::vector<OldShard>& old);
-  [[nodiscard]] Result<void> note_started();
   [[nodiscard]] Result<void> replay_journal(OldShard& old, std::uint32_t index,
                                             std::uint32_t old_count, std::uint64_t& skipped);
   [[nodiscard]] Result<void> move_layout(const std::vector<OldShard>& old);

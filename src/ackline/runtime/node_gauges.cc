@@ -92,7 +92,7 @@ void Node::refresh_gauges(Task done) {
           deps_.metrics
               .gauge(metric::kJournalBytes,
                      {{"shard", std::to_string(unit.shard->index().value())}})
-              ->set(static_cast<double>(unit.shard->journaled_bytes()));
+              ->set(static_cast<double>(unit.shard->own_journal().journaled_bytes()));
           unit.shard->report<ShardSums>([&unit] { return shard_sums(unit); }, std::move(answer));
         },
         [this, shared](const Result<std::vector<ShardSums>>& parts) {

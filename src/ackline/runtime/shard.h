@@ -67,8 +67,7 @@ class Shard final : public delivery::DispatcherPort {
   // Starts the new journal file and finishes: nothing was offered or answered before it is synced
   // (J10).
   [[nodiscard]] Result<void> start_journal(const io::JournalRecovery& recovered);
-  // A full checkpoint at once, blocking (a changed shard count, J11). `recovered` journals are not
-  // referred to.
+  // A full checkpoint at once, blocking, that refers to no journal (a changed shard count, J11).
   [[nodiscard]] Result<void> checkpoint_now();
 
   // Deliveries as rows (shard_rows.cc): they contain the journal that is replayed now through here.
@@ -139,7 +138,6 @@ class Shard final : public delivery::DispatcherPort {
   // As of the end of the last turn; any thread.
   [[nodiscard]] Health health_view() const;
   [[nodiscard]] const io::Journal& own_journal() const { return *journal_; }
-  [[nodiscard]] std::uint64_t journaled_bytes() const { return journal_->journaled_bytes(); }
   [[nodiscard]] ShardIndex index() const { return options_.index; }
   [[nodiscard]] MonoMs now() const { return deps_.executor.clock().mono(); }
   [[nodiscard]] WallMs wall() const { return deps_.executor.clock().wall(); }
