@@ -40,10 +40,10 @@ void Shard::truncate(PartitionNumber number, Partition& partition, Offset start)
   journal(state::RecordType::kLogStart, number, as_bytes(scratch_));
   dispatcher_->on_log_start(number, start);
   io::failpoint(io::Failpoint::kLogStartMoved);
-  after_sync([this, number](const Error* error) {
+  after_sync([this, number, start](const Error* error) {
     const auto found = partitions_.find(number);
     if (error != nullptr || found == partitions_.end()) return;
-    if (auto done = found->second.log->remove_truncated(); !done) {
+    if (auto done = found->second.log->remove_truncated(start); !done) {
       log_warn("files below the log start could not be removed; it is tried again",
                {{"partition", number}, {"error", done.error().detail}});
     }

@@ -82,7 +82,7 @@ class PartitionCrashTest : public LogTest {
     journal_.emplace_back(log_->log_start());
     if (random.chance(1, 2)) return;
     sync_all();
-    ASSERT_TRUE(log_->remove_truncated());
+    ASSERT_TRUE(log_->remove_truncated(log_->log_start()));
   }
 
   void sync_all() {
@@ -180,7 +180,7 @@ TEST_F(PartitionCrashTest, EveryOperationOfAHistoryMayBeTheLast) {
           log_->truncate_before(Offset(60));
           journal_.emplace_back(log_->log_start());
           sync_all();
-          if (!log_->remove_truncated()) break;
+          if (!log_->remove_truncated(log_->log_start())) break;
         }
         Result<PartitionCheckpoint> prepared = log_->prepare_checkpoint();
         if (!prepared) break;

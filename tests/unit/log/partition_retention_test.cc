@@ -28,11 +28,26 @@ TEST_F(PartitionRetentionTest, ByBytesWholeSegmentsGoAndTheNewestStays) {
   EXPECT_GT(start, Offset(100));
   EXPECT_LT(start, Offset(200));
   truncate(start);
-  ASSERT_TRUE(log_->remove_truncated());
+  ASSERT_TRUE(log_->remove_truncated(log_->log_start()));
   EXPECT_LE(log_->stored_bytes(), stored / 2);
   EXPECT_EQ(log_->high_watermark(), Offset(299));
   const Offset most = log_->retention_candidate(std::nullopt, 1, WallMs(5000));
   EXPECT_LT(most, Offset(300));
+}
+
+// Its own record may not be synced yet when the first one is.
+TEST_F(PartitionRetentionTest, Invariant30FilesOfALaterLogStartStayUntilTheirOwnRecordIsSynced) {
+  options_.segment_bytes = 4096;
+  open();
+  fill(300);
+  truncate(Offset(100));
+  truncate(Offset(200));
+  const std::size_t all = log_files();
+  ASSERT_TRUE(log_->remove_truncated(Offset(100)));
+  const std::size_t after_first = log_files();
+  ASSERT_TRUE(log_->remove_truncated(Offset(200)));
+  EXPECT_LT(after_first, all);
+  EXPECT_LT(log_files(), after_first);
 }
 
 TEST_F(PartitionRetentionTest, ByAgeEvenTheNewestSegmentGoes) {
@@ -60,7 +75,7 @@ TEST_F(PartitionRetentionTest, Invariant30TheHighWatermarkStaysWhenEverythingIsG
   ASSERT_TRUE(batch);
   EXPECT_TRUE(batch->events.empty());
   EXPECT_EQ(batch->next, Offset(150));  // what lies below does not exist (invariant 2)
-  ASSERT_TRUE(log_->remove_truncated());
+  ASSERT_TRUE(log_->remove_truncated(log_->log_start()));
   EXPECT_EQ(log_files(), 0U);
   EXPECT_EQ(log_->stored_bytes(), 0U);
   for (int round = 0; round < 2; ++round) {
@@ -91,7 +106,7 @@ TEST_F(PartitionRetentionTest, TheLogStartMayLieInsideASegmentAndNeverGoesBack) 
   truncate(Offset(57));
   log_->truncate_before(Offset(3));
   EXPECT_EQ(log_->log_start(), Offset(57));
-  ASSERT_TRUE(log_->remove_truncated());
+  ASSERT_TRUE(log_->remove_truncated(log_->log_start()));
   const Result<ReadBatch> batch = read(Offset(0));
   ASSERT_TRUE(batch);
   EXPECT_EQ(batch->events.front().offset, Offset(57));
@@ -118,7 +133,7 @@ TEST_F(PartitionRetentionTest, ACrashAtAnyStepOfRetentionIsHealedByTheJournal) {
     ASSERT_TRUE(log_->flush_tail());
     truncate(Offset(150));
     if (step % 2 == 1) {
-      ASSERT_TRUE(log_->remove_truncated());
+      ASSERT_TRUE(log_->remove_truncated(log_->log_start()));
       ASSERT_TRUE(fs_->sync_directory(directory()));
     }
     fill(30);
@@ -147,7 +162,7 @@ TEST_F(PartitionRetentionTest, AReaderThatHoldsAJobOfARemovedSegmentComesAwayUnh
   std::unique_ptr<ReadJob> late = log_->read_job(Offset(5));
   early->run();
   truncate(Offset(200));
-  ASSERT_TRUE(log_->remove_truncated());
+  ASSERT_TRUE(log_->remove_truncated(log_->log_start()));
   late->run();  // its file is gone
   EXPECT_TRUE(log_->absorb(std::move(early)));
   EXPECT_TRUE(log_->absorb(std::move(late)));

@@ -138,8 +138,9 @@ class LocalPartition final : public PartitionLog {
   // Step 1: moves the log start (never back, at most to the synced end). Readers see it at once.
   // The caller journals it.
   void truncate_before(Offset start);
-  // Step 2, once that record is synced: removes whole files below the log start.
-  [[nodiscard]] Result<void> remove_truncated();
+  // Step 2, once that record is synced: removes whole files below `start`. The log start may have
+  // moved on since; what lies below that waits for its own record.
+  [[nodiscard]] Result<void> remove_truncated(Offset start);
   // The tombstone is durable: removes the directory. The object is of no use afterwards.
   [[nodiscard]] Result<void> destroy();
 

@@ -168,7 +168,7 @@ Result<void> LocalPartition::finish_replay() {
     frozen_ = true;
     return std::unexpected<Error>(damaged(Error{ErrorCode::kCorrupt, segment.fault, {}, {}}));
   }
-  if (Result<void> removed = remove_truncated(); !removed) return removed;
+  if (Result<void> removed = remove_truncated(log_start_); !removed) return removed;
   if (Result<void> cut = cut_last(); !cut) return cut;
   return sweep_files();
 }

@@ -28,9 +28,9 @@ void LocalPartition::truncate_before(Offset start) {
   log_start_ = std::max(log_start_, std::min(start, synced_end_));
 }
 
-Result<void> LocalPartition::remove_truncated() {
-  while (!segments_.empty() && !segments_.front().empty() &&
-         segments_.front().facts.end <= log_start_) {
+Result<void> LocalPartition::remove_truncated(Offset start) {
+  start = std::min(start, log_start_);
+  while (!segments_.empty() && !segments_.front().empty() && segments_.front().facts.end <= start) {
     Segment& segment = segments_.front();
     io::failpoint(io::Failpoint::kSegmentRemoveBefore);
     for (const std::string& name :
