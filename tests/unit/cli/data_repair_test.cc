@@ -225,7 +225,8 @@ TEST_F(DataRepairTest, AQuarantineWhoseFilesAreWholeAgainIsReleasedWithoutLoss) 
   flip(segment, 5000);
   start_server();
   const auto read = client().get(
-      Port::kAdmin, Target("/admin/events").query("topic", "orders").query("limit", 1000));
+      Port::kAdmin,
+      Target("/admin/events").query("topic", "orders").query("partition", 0).query("limit", 1000));
   EXPECT_FALSE(read && read->status == 200);
   EXPECT_EQ(offsets()["state"].text(), "quarantined");
   stop_server();
