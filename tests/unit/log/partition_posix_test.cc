@@ -58,7 +58,7 @@ TEST(PartitionOnRealFiles, IsWrittenReopenedReadTruncatedAndDestroyed) {
   EXPECT_EQ(report->events, 10000);
   EXPECT_GT(report->segments.size(), 7U);
   (*log)->truncate_before(Offset(5000));
-  ASSERT_TRUE((*log)->remove_truncated());
+  ASSERT_TRUE((*log)->remove_truncated((*log)->log_start()));
   EXPECT_LT(examine_partition(fs, directory, number)->events, 7000);
   ASSERT_TRUE((*log)->destroy());
   EXPECT_FALSE(*fs.exists(directory));
