@@ -30,7 +30,8 @@ class Loop final : public state::RecordSink {
       : loop_(clock, "p2"), keeps_(keeps) {
     world_.now = clock.mono();
     if (keeps == Keeps::kNothing) return;
-    auto kv = io::open_rocksdb(fs, directory, {.write_buffer_bytes = 32U << 20U});
+    auto kv =
+        io::open_rocksdb(fs, directory, {.write_buffer_bytes = 32U << 20U, .damaged_remedy = {}});
     ACKLINE_CHECK(kv.has_value());
     kv_ = std::move(*kv);
     runtime::StoredDeliveriesOptions options;
