@@ -40,6 +40,7 @@ TEST_F(PartitionRetentionTest, Invariant30FilesOfALaterLogStartStayUntilTheirOwn
   options_.segment_bytes = 4096;
   open();
   fill(300);
+  checkpoint();
   truncate(Offset(100));
   truncate(Offset(200));
   const std::size_t all = log_files();
