@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ackline/base/counted.h"
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
 #include "ackline/io/failpoint.h"
@@ -243,8 +244,8 @@ std::vector<api::HealthCheck> Node::readiness() const {
       log.ok = false;
       log.detail = health.detail;
     } else if (health.quarantined > 0 && log.ok) {
-      log.detail =
-          fmt::format("{} partitions are quarantined; run ackline doctor", health.quarantined);
+      log.detail = counted(health.quarantined, "partition is", "partitions are") +
+                   " quarantined; run ackline doctor";
     }
   }
   checks.push_back(log);

@@ -214,6 +214,8 @@ void Shard::end_checkpoint(const Result<void>& outcome) {
     if (found == partitions_.end()) continue;
     if (one.failed) {
       found->second.log->checkpoint_failed(*one.failed);
+      // Nobody may read it, and so meet it, for a long time.
+      quarantine(one.partition, found->second.log->damage()->detail);
     } else if (outcome) {
       found->second.log->checkpoint_synced();
     }
