@@ -280,6 +280,9 @@ Result<DeliveryState> decode_delivery(std::string_view key, const Place& place,
   out.epoch = Epoch(in.u32());
   const MonoMs due(in.svarint());
   const MonoMs since(in.svarint());
+  constexpr std::int64_t kTimeMax = std::numeric_limits<std::int64_t>::max() / 4;
+  in.require(due.value() >= -kTimeMax && due.value() <= kTimeMax);
+  in.require(since.value() >= -kTimeMax && since.value() <= kTimeMax);
   out.client = ClientNumber(in.u32());
   out.attempt = in.u32();
   const std::int64_t restarts = in.svarint() + (out.leased ? static_cast<std::int64_t>(starts) : 0);
@@ -293,8 +296,14 @@ Result<DeliveryState> decode_delivery(std::string_view key, const Place& place,
     return std::unexpected(corrupt_value(kWhat, key));
   }
   out.restarts = static_cast<std::uint32_t>(restarts);
-  out.due_in_ms = due > now ? static_cast<std::uint64_t>(due.value() - now.value()) : 0;
-  out.since_ms = now > since ? static_cast<std::uint64_t>(now.value() - since.value()) : 0;
+  // What a row may hold is bounded, so that it is kept when it is written again.
+  const auto between = [](MonoMs from, MonoMs to) {
+    const auto ms =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, to.value() - from.value()));
+    return std::min<std::uint64_t>(ms, kDurationMaxMs);
+  };
+  out.due_in_ms = between(now, due);
+  out.since_ms = between(since, now);
   return out;
 }
 
