@@ -1,20 +1,12 @@
 #!/usr/bin/env python3
 """Parts of a data directory that are missing are never taken for new, and nothing else is given up. time box: 120 s"""
-import json
 import pathlib
 import shutil
 import subprocess
 
-from lib.ackline import BINARY, Server, check, equal, event, main
+from lib.ackline import BINARY, Server, check, doctor, equal, event, main
 
 EVENTS = 40
-
-
-def doctor(server, *words):
-    done = subprocess.run([BINARY, "doctor", "--data", server.config["data.path"], "--output", "json", *words],
-                          capture_output=True, text=True, cwd=server.directory)
-    check(done.stdout, f"doctor {words}: {done.returncode} {done.stderr}")
-    return done.returncode, json.loads(done.stdout)
 
 
 def damage(found):

@@ -1,21 +1,13 @@
 #!/usr/bin/env python3
 """Damage, repair, start, audit: nothing is lost beyond what the repair said. time box: 300 s"""
 import hashlib
-import json
 import pathlib
 import shutil
 import subprocess
 
-from lib.ackline import BINARY, Server, check, equal, event, main, wait_for
+from lib.ackline import BINARY, Server, check, doctor, equal, event, main, wait_for
 
 EVENTS = 240
-
-
-def doctor(server, *words):
-    done = subprocess.run([BINARY, "doctor", "--data", server.config["data.path"], "--output", "json", *words],
-                          capture_output=True, text=True, cwd=server.directory)
-    check(done.stdout, f"doctor {words}: {done.returncode} {done.stderr}")
-    return done.returncode, json.loads(done.stdout)
 
 
 def fill(server):

@@ -213,6 +213,14 @@ class Server:
         return answer.json()
 
 
+def doctor(server, *words):
+    """Of a stopped server's data: the exit code, and what it printed."""
+    done = subprocess.run([BINARY, "doctor", "--data", server.config["data.path"], "--output", "json", *words],
+                          capture_output=True, text=True, cwd=server.directory)
+    check(done.stdout, f"doctor {words}: {done.returncode} {done.stderr}")
+    return done.returncode, json.loads(done.stdout)
+
+
 def event(number, **more):
     return {"specversion": "1.0", "id": str(number), "source": "/test", "type": "test.event",
             "data": {"n": number}, **more}
