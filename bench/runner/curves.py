@@ -161,15 +161,16 @@ def event_size(options):
         return measure(curve, points, options)
 
 
-ALL = [partitions, groups, clients, event_size, hole, in_flight]
-
-
-def cost_curves(options):
-    rows = []
-    for make in ALL:
+def drawn(make):
+    """The workload that measures a curve, draws it and gives its rows."""
+    def workload(options):
         curve = make(options)
         curve.draw(options.svg)
-        rows += curve.rows()
         if curve.bend():
             print(f"curve {curve.name}: {curve.bend()}", flush=True)
-    return rows
+        return curve.rows()
+    workload.__name__ = f"curve_{make.__name__}"
+    return workload
+
+
+ALL = [drawn(make) for make in (partitions, groups, clients, event_size, hole, in_flight)]

@@ -46,8 +46,7 @@ class Sweep {
     // The journal counts where no checkpoint holds what it says; the others where one does.
     for (const bool journal : {true, false}) {
       fs_ = std::make_unique<io::MemoryFileSystem>();
-      meta_.emplace();
-      offsets_.emplace();
+      stores_.emplace();
       shape_.checkpoint_interval_ms = journal ? 3'600'000 : 70;
       if (!record()) return 1;
       for (const std::string& path : fs_->files()) {
@@ -81,7 +80,7 @@ class Sweep {
  private:
   // A run that came to rest: the last batches hold nothing that anybody was told of.
   bool record() {
-    Process process({*fs_, *meta_, *offsets_}, shape_, random_.next());
+    Process process({*fs_, *stores_}, shape_, random_.next());
     if (auto done = process.boot(); !done) {
       fmt::print("the recorded run does not start: {}\n0 passed, 1 failed\n", done.error().detail);
       return false;
@@ -110,13 +109,12 @@ class Sweep {
 
   void flip(const std::string& path, std::size_t at, Kind& kind) {
     const auto fs = fs_->clone();
-    testing::MemoryKeyValueDisk meta = meta_->clone();
-    testing::MemoryKeyValueDisk offsets = offsets_->clone();
+    testing::StoreDisks stores = stores_->clone();
     const auto bit = static_cast<unsigned>(random_.below(8));
     fs->flip_bit(path, at, bit);
     bool detected = false;
     const std::string broken = check_image(
-        {*fs, meta, offsets}, told_,
+        {*fs, stores}, told_,
         {.shape = shape_, .seed = random_.next(), .may_be_damaged = true, .detected = &detected});
     ++kind.flips;
     if (!broken.empty()) {
@@ -131,8 +129,7 @@ class Sweep {
   Random random_;
   Shape shape_{.segment_bytes = 2U << 10U, .journal_file_bytes = 24U << 10U};
   std::unique_ptr<io::MemoryFileSystem> fs_;
-  std::optional<testing::MemoryKeyValueDisk> meta_;
-  std::optional<testing::MemoryKeyValueDisk> offsets_;
+  std::optional<testing::StoreDisks> stores_;
   Told told_;
   std::map<std::string, Kind> kinds_;
 };

@@ -275,8 +275,7 @@ std::string check_image(Disks disks, const Told& told, const ImageOptions& optio
   Random random(options.seed);
   const auto cut = [&] {
     disks.fs.power_cut(random);
-    disks.meta.power_cut(random);
-    disks.offsets.power_cut(random);
+    disks.stores.power_cut(random);
   };
   cut();
   if (options.die_again) {

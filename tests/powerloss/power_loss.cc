@@ -65,13 +65,14 @@ class Run {
       : seed_(seed), random_(seed), left_(images), totals_(totals) {
     shape_.shards = seed % 3 == 0 ? 2 : 1;
     shape_.ack_sync = seed % 4 != 1;
+    shape_.rows = seed % 5 == 2;
     shape_.segment_bytes = random_.chance(1, 2) ? 4U << 10U : 16U << 10U;
     shape_.journal_file_bytes = random_.chance(1, 2) ? 32U << 10U : 128U << 10U;
   }
 
   void run() {
     ++totals_.runs;
-    Process process({fs_, meta_, offsets_}, shape_, random_.next());
+    Process process({fs_, stores_}, shape_, random_.next());
     Recorded recorded(process, random_.next());
     recorded_ = &recorded;
     fs_.set_fault_hook([this](io::FsOperation operation, const std::string&) {
@@ -81,12 +82,10 @@ class Run {
       if (changes) look(name_of(operation));
       return std::optional<io::FsFault>();
     });
-    const auto at_store = [this](testing::KvOperation operation) {
+    stores_.set_fault_hook([this](testing::KvOperation operation) {
       if (operation == testing::KvOperation::kWrite) look("store write");
       return std::optional<testing::KvFault>();
-    };
-    meta_.set_fault_hook(at_store);
-    offsets_.set_fault_hook(at_store);
+    });
     if (auto done = process.boot(); !done) {
       fmt::print("seed {}: the recorded run does not start: {}\n", seed_, done.error().detail);
       ++totals_.failed;
@@ -105,8 +104,7 @@ class Run {
     if (left_ == 0 || !random_.chance(2, 3)) return;
     --left_;
     const auto fs = fs_.clone();
-    testing::MemoryKeyValueDisk meta = meta_.clone();
-    testing::MemoryKeyValueDisk offsets = offsets_.clone();
+    testing::StoreDisks stores = stores_.clone();
     ImageOptions options{.shape = shape_,
                          .seed = random_.next(),
                          .settles_are_synced = shape_.ack_sync,
@@ -116,7 +114,7 @@ class Run {
     totals_.died_again += options.die_again ? 1 : 0;
     ++totals_.before[operation];
     ++totals_.images;
-    const std::string broken = check_image({*fs, meta, offsets}, recorded_->told(), options);
+    const std::string broken = check_image({*fs, stores}, recorded_->told(), options);
     if (broken.empty()) return;
     ++totals_.failed;
     fmt::print("run {}, image {}, before a {}: {}\n", seed_, totals_.images, operation, broken);
@@ -129,8 +127,7 @@ class Run {
   Totals& totals_;
   Shape shape_;
   io::MemoryFileSystem fs_;
-  testing::MemoryKeyValueDisk meta_;
-  testing::MemoryKeyValueDisk offsets_;
+  testing::StoreDisks stores_;
   Recorded* recorded_ = nullptr;
 };
 

@@ -1,8 +1,5 @@
 #include "tests/powerloss/process.h"
 
-#include "ackline/state/backend/kv_offset_store.h"
-#include "ackline/state/backend/meta_subscription_store.h"
-
 namespace ackline::powerloss {
 
 Process::Process(Disks disks, Shape shape, std::uint64_t seed)
@@ -11,36 +8,12 @@ Process::Process(Disks disks, Shape shape, std::uint64_t seed)
 // First the disks, so that nothing that is destroyed can write to them.
 Process::~Process() {
   disks_.fs.set_fault_hook({});
-  disks_.meta.set_fault_hook({});
-  disks_.offsets.set_fault_hook({});
+  disks_.stores.set_fault_hook({});
   disks_.fs.kill();
-  disks_.meta.kill();
-  disks_.offsets.kill();
+  disks_.stores.kill();
   time_.drop_tasks();
   node_.reset();
   time_.drop_tasks();
-  subscriptions_.reset();
-  offsets_.reset();
-  meta_.reset();
-}
-
-Result<void> Process::open_stores() {
-  auto meta_kv = disks_.meta.open();
-  if (!meta_kv) return fail(meta_kv);
-  meta_kv_ = std::move(*meta_kv);
-  auto meta = meta::open_local_meta_store(*meta_kv_, time_.clock());
-  if (!meta) return fail(meta);
-  meta_ = std::move(*meta);
-  auto offset_kv = disks_.offsets.open();
-  if (!offset_kv) return fail(offset_kv);
-  offset_kv_ = std::move(*offset_kv);
-  auto offsets = state::open_kv_offset_store(*offset_kv_);
-  if (!offsets) return fail(offsets);
-  offsets_ = std::move(*offsets);
-  auto subscriptions = state::open_meta_subscription_store(*meta_, time_.clock());
-  if (!subscriptions) return fail(subscriptions);
-  subscriptions_ = std::move(*subscriptions);
-  return {};
 }
 
 Result<void> Process::boot() {
@@ -52,7 +25,7 @@ Result<void> Process::boot() {
   ids_ = std::make_unique<delivery::DeliveryIdCodec>(data_->salt(), data_->id_key());
   auto epoch = data_->next_epoch();
   if (!epoch) return fail(epoch);
-  if (auto done = open_stores(); !done) return done;
+  if (auto done = stores_.open(disks_.stores, time_.clock()); !done) return done;
   runtime::NodeOptions options;
   options.data_path = data_->path();
   options.epoch = *epoch;
@@ -66,13 +39,14 @@ Result<void> Process::boot() {
   options.shard.journal_file_bytes = shape_.journal_file_bytes;
   options.shard.checkpoint_interval_ms = shape_.checkpoint_interval_ms;
   options.shard.disk_reserve_bytes = 4096;
+  options.shard.delivery_rows = shape_.rows;
   options.instance_id = "images";
   options.random_seed = random_.next();
   std::vector<Executor*> executors;
   for (std::uint32_t i = 0; i < shape_.shards; ++i) executors.push_back(&time_.executor(i));
   auto node = runtime::Node::boot(
-      std::move(options), runtime::NodeDependencies{executors, time_, disks_.fs, *meta_,
-                                                    *subscriptions_, *offsets_, *metrics_, *ids_});
+      std::move(options),
+      stores_.dependencies(std::move(executors), time_, disks_.fs, *metrics_, *ids_));
   if (!node) return fail(node);
   node_ = std::move(*node);
   node_->start();

@@ -10,10 +10,9 @@
 #include "ackline/base/metrics.h"
 #include "ackline/delivery/delivery_id.h"
 #include "ackline/io/fs/memory_file_system.h"
-#include "ackline/meta/local/local_meta_store.h"
 #include "ackline/runtime/node.h"
 #include "ackline/state/data_directory.h"
-#include "tests/support/kv/memory_key_value.h"
+#include "tests/support/sim/node_stores.h"
 #include "tests/support/sim/sim_scheduler.h"
 
 namespace ackline::powerloss {
@@ -21,8 +20,7 @@ namespace ackline::powerloss {
 // What stays when a process ends.
 struct Disks {
   io::MemoryFileSystem& fs;
-  testing::MemoryKeyValueDisk& meta;
-  testing::MemoryKeyValueDisk& offsets;
+  testing::StoreDisks& stores;
 };
 
 // Small files, so that all of them are rolled, sealed and cut within a second.
@@ -32,6 +30,7 @@ struct Shape {
   std::uint64_t journal_file_bytes = 48U << 10U;
   std::int64_t checkpoint_interval_ms = 70;
   bool ack_sync = true;
+  bool rows = false;  // `delivery.store: rocksdb`
 };
 
 class Process {
@@ -53,8 +52,6 @@ class Process {
   [[nodiscard]] api::Admin& admin() { return node_->admin(ShardIndex(0)); }
 
  private:
-  [[nodiscard]] Result<void> open_stores();
-
   Disks disks_;
   Shape shape_;
   Random random_;
@@ -62,11 +59,7 @@ class Process {
   std::unique_ptr<MetricRegistry> metrics_;
   std::optional<state::DataDirectory> data_;
   std::unique_ptr<delivery::DeliveryIdCodec> ids_;
-  std::unique_ptr<io::KeyValue> meta_kv_;
-  std::unique_ptr<meta::LocalMetaStore> meta_;
-  std::unique_ptr<io::KeyValue> offset_kv_;
-  std::unique_ptr<state::OffsetStore> offsets_;
-  std::unique_ptr<state::SubscriptionStore> subscriptions_;
+  testing::NodeStores stores_;
   std::unique_ptr<runtime::Node> node_;
 };
 

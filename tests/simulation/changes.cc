@@ -85,6 +85,55 @@ void Simulation::reopen(GroupPlan& group) {
   });
 }
 
+// A replay with an end, a filter or both: events once more, beside the group's progress.
+void Simulation::replay_lane(GroupPlan& group) {
+  TopicPlan& topic = topics_[static_cast<std::size_t>(group.facts.topic[1] - '0')];
+  if (topic.state != TopicPlan::State::kReady) return;
+  api::ReopenQuery query;
+  query.topic = group.facts.topic;
+  query.group = group.facts.name;
+  query.dry_run = more_.chance(1, 6);
+  if (more_.chance(1, 3)) query.rate_per_second = 20;
+  api::AtOffsets from;
+  api::AtOffsets until;
+  std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> range;
+  const bool ends = more_.chance(1, 2);
+  for (std::uint32_t i = 0; i < topic.partitions; ++i) {
+    const auto known = ends_.find({topic.name, i});
+    if (known == ends_.end() || !more_.chance(2, 3)) continue;
+    const std::int64_t high = known->second.high_watermark + 1;
+    const std::int64_t low = std::max(known->second.log_start, high - 40);
+    const std::int64_t first = more_.between(std::min(low, high), high);
+    const std::int64_t end = ends ? more_.between(first + 1, high + 1) : INT64_MAX;
+    range[i] = {first, end};
+    from.some[i] = Offset(first);
+    until.some[i] = Offset(end);
+    query.partitions.push_back(i);
+  }
+  if (range.empty()) return;
+  std::string type;
+  if (!ends || more_.chance(1, 2)) {
+    type = "t.a";
+    query.filter_json = R"({"exact":{"type":"t.a"}})";
+  }
+  query.to = from;
+  if (ends) query.until = until;
+  ++result_.lanes;
+  if (!query.dry_run) checker_->replaying(query.topic, query.group, range);
+  const std::uint32_t edge = any_edge();
+  call(edge, [this, edge, query, range, type] {
+    admin(edge).reopen(query, [this, query, range, type](Result<api::ReopenAnswer> answer) {
+      if (dying()) return;
+      sync_time();
+      note(fmt::format("replay of {}/{} as a lane: {}", query.topic, query.group,
+                       answer ? answer->lane_id : answer.error().detail));
+      if (!answer || answer->lane_id.empty()) return;
+      lanes_.push_back(answer->lane_id);
+      checker_->lane_made(answer->lane_id, range, type);
+    });
+  });
+}
+
 void Simulation::redrive(std::size_t topic) {
   if (topics_[topic].state != TopicPlan::State::kReady) return;
   const std::uint32_t edge = any_edge();

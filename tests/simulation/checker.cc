@@ -279,8 +279,9 @@ void Checker::stream_opened(const std::string& client) {
 
 // --- deaths
 
-void Checker::died(bool power_cut, Ms durable_before) {
+void Checker::died(bool power_cut, Ms durable_before, Ms offers_before) {
   const Ms lost_from = durable_before - slack_ms_;
+  const Ms offers_from = offers_before - slack_ms_;
   draining_since_.reset();
   for (auto& [number, event] : events_) {
     if (event.fate == Fate::kPending) event.fate = Fate::kUnknown;
@@ -311,13 +312,18 @@ void Checker::died(bool power_cut, Ms durable_before) {
           offer.over = offer.over || offer.extending || lost;
         }
       }
+      for (auto& [offset, state] : part.states) {
+        for (Offer& offer : state.offers) {
+          const bool first = offer.attempt == 1 && offer.lane.empty() && offer.at >= offers_from;
+          if (!first && !(power_cut && offer.at >= lost_from)) continue;
+          offer.lost = offer.over = true;
+          if (offer.lane.empty()) state.floor = std::min(state.floor, offer.attempt);
+        }
+      }
       if (!power_cut) continue;
       for (auto& [offset, state] : part.states) {
         for (Offer& offer : state.offers) {
-          if (offer.extended_at >= lost_from) offer.over = true;
-          if (offer.at < lost_from) continue;
-          offer.lost = offer.over = true;
-          if (offer.lane.empty()) state.floor = std::min(state.floor, offer.attempt);
+          offer.over = offer.over || offer.extended_at >= lost_from;
         }
         if (state.acked && state.acked_at >= lost_from && !modes_.ack_sync) {
           state.acked = state.acked_done = false;

@@ -79,6 +79,13 @@ class Checker {
   void purging(const std::string& topic);
   // What it has under way is nobody's from then on.
   void ending_lane(const std::string& lane);
+  // A replay as a lane: from and to (exclusive) by partition; "" or the type of its events.
+  // `replaying` before it is asked for: from then on what it covers may be dead once more.
+  void replaying(const std::string& topic, const std::string& group,
+                 const std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>>& range);
+  void lane_made(const std::string& lane,
+                 const std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>>& range,
+                 const std::string& type);
   void progress(const ProgressSeen& seen);
   void dead_letters(const std::vector<DeadSeen>& page);
 
@@ -86,7 +93,8 @@ class Checker {
   void paused(Ms until) { paused_until_ = std::max(paused_until_, until); }
 
   // --- deaths
-  void died(bool power_cut, Ms durable_before);
+  // A first offer from `offers_before` on may be forgotten, whatever the death.
+  void died(bool power_cut, Ms durable_before, Ms offers_before);
   void came_back(Ms down_ms);
   // The end: everything was drained, all queries answered.
   void finish(const std::string& topic, const std::vector<LogSeen>& log,
@@ -171,6 +179,7 @@ class Checker {
     bool unsure = false;        // a reopen may or may not have been done
     std::uint32_t reopens = 0;  // under way
     Ms reopened_at = -1000;
+    std::vector<std::pair<std::int64_t, std::int64_t>> replayed;  // by lanes, perhaps
   };
   struct Group {
     GroupFacts facts;
@@ -218,6 +227,8 @@ class Checker {
                    const DeliverySeen& seen);
   void check_attempt(const Group& group, const State& state, const DeliverySeen& seen);
   void check_exclusive(const Group& group, State& state, const DeliverySeen& seen);
+  void check_lane(const std::string& lane, std::uint32_t partition, std::int64_t offset,
+                  const std::string& type);
   void check_frontier(Group& group, Part& part, Log& log, const ProgressSeen& seen);
   void check_counts(Group& group, Part& part, Log& log, const ProgressSeen& seen);
   [[nodiscard]] std::string tell(const DeliverySeen& seen) const;
@@ -240,6 +251,17 @@ class Checker {
   std::map<std::string, std::string> key_of_entry_;
   std::set<std::string> purged_;  // topics
   std::set<std::string> ended_lanes_;
+  struct LaneFacts {
+    std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> range;
+    std::string type;
+  };
+  struct LaneOffer {
+    std::uint32_t partition = 0;
+    std::int64_t offset = 0;
+    std::string type;
+  };
+  std::map<std::string, LaneFacts> lanes_;
+  std::map<std::string, std::vector<LaneOffer>> early_;  // of lanes that are not known yet
   std::optional<Ms> draining_since_;
   std::optional<std::string> broken_;
   Ms paused_until_ = -1000;

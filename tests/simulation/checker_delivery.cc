@@ -107,6 +107,7 @@ void Checker::delivered(const DeliverySeen& seen) {
     // A resend may have waited for a sync while the ack came: no promise is broken.
     return;
   }
+  if (!seen.resent && seen.lease_ms <= 0) fail("an offer has time left (11)", tell(seen));
   if (!lane && !flux) {
     if (state.acked) return fail("an ack is final (13)", tell(seen) + tell(state));
     if (state.dead) return fail("a dead letter is terminal (17)", tell(seen) + tell(state));
@@ -115,6 +116,7 @@ void Checker::delivered(const DeliverySeen& seen) {
   if (lane && !flux && !maybe_terminal(*group, part, log, seen.offset)) {
     fail("a lane takes terminal events only (18)", tell(seen) + tell(state));
   }
+  if (lane) check_lane(seen.lane, seen.partition, seen.offset, event.facts.type);
   // One that a later offer overtook on its way: its id is stale, it does no harm.
   if (!flux && !lane && !state.offers.empty() && seen.attempt < state.floor &&
       seen.attempt < state.offers.back().attempt && state.offers.back().at + slack_ms_ >= now_) {
@@ -123,7 +125,7 @@ void Checker::delivered(const DeliverySeen& seen) {
   if (!flux) {
     check_exclusive(*group, state, seen);
     if (!lane) check_attempt(*group, state, seen);
-    const bool ordered = seen.offset >= part.ordered_from || state.reopened;
+    const bool ordered = group->start_known && (seen.offset >= part.ordered_from || state.reopened);
     if (!lane && !state.seen && !seen.resent && ordered) {
       check_order(*group, part, log, event, seen);
     }
@@ -170,6 +172,24 @@ void Checker::check_exclusive(const Group& group, State& state, const DeliverySe
       fail("a lease is exclusive (11)", fmt::format("{} while {} holds it until {}; {}", tell(seen),
                                                     offer.client, until, tell(state)));
     }
+  }
+}
+
+// Invariant 18: a replay with a filter or an end takes what was asked for.
+void Checker::check_lane(const std::string& lane, std::uint32_t partition, std::int64_t offset,
+                         const std::string& type) {
+  const auto known = lanes_.find(lane);
+  if (known == lanes_.end()) {  // a redrive, or a lane whose answer is not there yet
+    early_[lane].push_back({partition, offset, type});
+    return;
+  }
+  ++checks_;
+  const auto range = known->second.range.find(partition);
+  const bool inside = range != known->second.range.end() && offset >= range->second.first &&
+                      offset < range->second.second;
+  if (!inside || (!known->second.type.empty() && known->second.type != type)) {
+    fail("a replay takes what was asked for (18)",
+         fmt::format("lane {}: partition {} offset {} of type {}", lane, partition, offset, type));
   }
 }
 

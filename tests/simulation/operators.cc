@@ -119,7 +119,11 @@ void Simulation::operator_turn() {
   } else if (what < 76) {
     reopen(groups_[random_.below(groups_.size())]);
   } else if (what < 78) {
-    if (purges_) purge(topic);
+    if (purges_) {
+      purge(topic);
+    } else {
+      replay_lane(groups_[more_.below(groups_.size())]);
+    }
   } else if (what < 80) {
     TopicPlan& plan = topics_[topic];
     if (deletes_topics_ && plan.state == TopicPlan::State::kReady && random_.chance(1, 3)) {

@@ -48,6 +48,9 @@ struct Totals {
   std::uint64_t dead_letters = 0;
   std::uint64_t redriven = 0;
   std::uint64_t reopens = 0;
+  std::uint64_t lanes = 0;
+  std::uint64_t with_rows = 0;
+  std::uint64_t moves = 0;
   std::uint64_t topic_deletions = 0;
   std::uint64_t virtual_ms = 0;
   std::uint64_t thin = 0;  // seeds below a floor
@@ -64,6 +67,9 @@ struct Totals {
     dead_letters += one.dead_letters;
     redriven += one.redriven;
     reopens += one.reopens;
+    lanes += one.lanes;
+    with_rows += one.rows ? 1 : 0;
+    moves += one.moves;
     topic_deletions += one.topic_deletions;
     virtual_ms += static_cast<std::uint64_t>(one.virtual_ms);
     const bool enough = one.events >= 200 && one.groups >= 2 && one.virtual_ms >= 30'000 &&
@@ -163,10 +169,12 @@ void print(const Totals& totals, double real_s) {
   fmt::print("  accepted events: {}\n", spread(totals.events));
   fmt::print("  virtual seconds: {}\n", spread(totals.seconds));
   fmt::print(
-      "  {} deliveries, {} checks, {} dead letters, {} redriven, {} replays and resets, "
-      "{} topics deleted\n",
+      "  {} deliveries, {} checks, {} dead letters, {} offered by lanes, {} replays and resets, "
+      "{} replays as lanes, {} topics deleted\n",
       totals.deliveries, totals.checks, totals.dead_letters, totals.redriven, totals.reopens,
-      totals.topic_deletions);
+      totals.lanes, totals.topic_deletions);
+  fmt::print("  {} seeds with deliveries as rows, {} times moved\n", totals.with_rows,
+             totals.moves);
   fmt::print(
       "  {} kills, {} power cuts, {} orderly stops, {} disk faults; {} seeds below a floor\n",
       totals.kills, totals.power_cuts, totals.stops, totals.disk_faults, totals.thin);

@@ -57,6 +57,13 @@ void Simulation::plan() {
     world.sync_commit = false;
     world.sync_interval_ms = more_.between(10, 100);
   }
+  if (more_.chance(1, 3)) {
+    world.rows = true;
+    world.cache_entries = more_.chance(1, 3) ? 0 : static_cast<std::size_t>(more_.between(3, 300));
+    world.flush_ms = more_.between(10, 200);
+  }
+  moves_rows_ = more_.chance(1, 8);
+  result_.rows = world.rows || moves_rows_;
   admins_ = more_.chance(1, 2);
   drains_ = more_.chance(1, 6);
   checker_ = std::make_unique<Checker>(
@@ -64,7 +71,7 @@ void Simulation::plan() {
       world.reconnect_grace_ms,
       Checker::Modes{world.retention_hold, world.sync_commit, world.ack_sync});
   world_ = std::make_unique<World>(world);
-  world_->on_death = [this](Death how, Ms durable_before) { on_death(how, durable_before); };
+  world_->on_death = [this](Death how, Durable durable) { on_death(how, durable); };
   active_ms_ = random_.between(32'000, 68'000);
   deletes_topics_ = random_.chance(1, 4);
   purges_ = random_.chance(1, 6);
@@ -159,17 +166,20 @@ std::uint32_t Simulation::any_edge() {
   return static_cast<std::uint32_t>(random_.below(world_->shards()));
 }
 
-void Simulation::on_death(Death how, Ms durable_before) {
+void Simulation::on_death(Death how, Durable durable) {
   sync_time();
-  note(fmt::format("DEATH {} (durable before {})",
+  note(fmt::format("DEATH {} (durable before {}, first offers before {})",
                    how == Death::kKill       ? "kill"
                    : how == Death::kPowerCut ? "power cut"
                                              : "stop",
-                   durable_before));
+                   durable.answers, durable.offers));
   if (how == Death::kKill) ++result_.kills;
   if (how == Death::kPowerCut) ++result_.power_cuts;
   if (how == Death::kStop) ++result_.stops;
-  checker_->died(how == Death::kPowerCut, durable_before);
+  // A server that was stopped in order has written all, where it could.
+  const Ms offers =
+      how == Death::kStop && world_->calm() ? world_->time().now() + 1 : durable.offers;
+  checker_->died(how == Death::kPowerCut, durable.answers, offers);
   for (auto& client : clients_) {
     ++client->turn;
     client->attachment.reset();
@@ -198,6 +208,10 @@ void Simulation::come_back() {
   world_->time().skip(random_.between(1, healing_ ? 10 : 8000));
   if (!healing_ && random_.chance(1, 6)) {
     world_->set_shards(static_cast<std::uint32_t>(random_.between(1, 3)));
+  }
+  if (!healing_ && moves_rows_ && more_.chance(1, 3)) {
+    world_->set_rows(!world_->rows());
+    ++result_.moves;
   }
   // Power may fail again while it starts.
   if (!healing_ && random_.chance(1, 8)) {
@@ -323,7 +337,7 @@ void Simulation::drain() {
         joined = joined && topic.state == TopicPlan::State::kReady;
       }
       if (!joined) *last = "a client could not subscribe";
-      if (all && joined && known >= groups_.size()) *settled = quiet();
+      if (all && joined && known >= groups_.size()) lanes_end(settled, last);
     });
   });
   live_until(until, [settled] { return *settled; });
@@ -335,6 +349,29 @@ void Simulation::drain() {
     sync_time();
     checker_->fail("the backlog drains once all is well", *last);
   }
+}
+
+// `settled` once nothing is under way and every lane came to its end.
+void Simulation::lanes_end(std::shared_ptr<bool> settled, std::shared_ptr<std::string> last) {
+  const std::uint32_t edge = any_edge();
+  call(edge, [this, edge, settled, last] {
+    admin(edge).lanes(
+        std::nullopt, std::nullopt,
+        [this, settled, last](Result<std::vector<api::LaneItem>> lanes) {
+          if (dying() || !lanes) return;
+          bool done = true;
+          for (const api::LaneItem& one : *lanes) {
+            if (one.state == "done") continue;
+            done = false;
+            *last = fmt::format(
+                "{} lane {} of {}/{} is {}: {} started, {} offered, {} resolved, {} dead again, "
+                "{} gone",
+                one.kind, one.lane_id, one.topic, one.group, one.state, one.started, one.offered,
+                one.resolved, one.dead_again, one.gone);
+          }
+          *settled = done && quiet();
+        });
+  });
 }
 
 // What the server says of a group that does not come to its end.

@@ -41,7 +41,10 @@ struct SimulationResult {
   std::uint64_t dead_letters = 0;
   std::uint64_t redriven = 0;
   std::uint64_t reopens = 0;
+  std::uint64_t lanes = 0;  // replays as lanes
+  std::uint64_t moves = 0;  // of deliveries, from the journal into rows and back
   std::uint64_t topic_deletions = 0;
+  bool rows = false;
   Ms virtual_ms = 0;
   std::uint64_t tasks = 0;
   std::uint64_t trace = 0;
@@ -106,8 +109,9 @@ class Simulation {
   void live_until(Ms at, const std::function<bool()>& done);
   void die(Death how);
   void come_back();
-  void on_death(Death how, Ms durable_before);
+  void on_death(Death how, Durable durable);
   void drain();
+  void lanes_end(std::shared_ptr<bool> settled, std::shared_ptr<std::string> last);
   void audit();
   void explain(const std::string& topic, const std::string& group,
                std::shared_ptr<std::string> story);
@@ -151,6 +155,7 @@ class Simulation {
   void ask_log(std::size_t topic, std::map<std::uint32_t, Offset> cursor,
                std::shared_ptr<std::vector<LogSeen>> all, std::function<void()> then);
   void reopen(GroupPlan& group);
+  void replay_lane(GroupPlan& group);
   void redrive(std::size_t topic);
   void purge(std::size_t topic);
   void meddle();
@@ -190,6 +195,7 @@ class Simulation {
   bool hold_ = true;
   bool admins_ = false;  // groups are deleted, clients sent away, policies changed, lanes ended
   bool drains_ = false;
+  bool moves_rows_ = false;  // a start may keep deliveries elsewhere
   int early_deaths_ = 0;
   std::vector<std::string> lanes_;
   std::optional<Death> death_wanted_;

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "ackline/base/check.h"
-#include "ackline/state/backend/kv_offset_store.h"
-#include "ackline/state/backend/meta_subscription_store.h"
 
 namespace ackline::sim {
 namespace {
@@ -35,9 +33,15 @@ void World::open_hook() {
     if (!fault) note(operation, path);
     return fault;
   });
-  const auto kv = [this](testing::KvOperation operation) { return on_kv_operation(operation); };
-  meta_disk_.set_fault_hook(kv);
-  offset_disk_.set_fault_hook(kv);
+  stores_on_disk_.set_fault_hook(
+      [this](testing::KvOperation operation) { return on_kv_operation(operation); });
+  stores_on_disk_.deliveries.set_fault_hook([this](testing::KvOperation operation) {
+    auto fault = on_kv_operation(operation);
+    if (operation == testing::KvOperation::kWrite && !stores_on_disk_.deliveries.unsynced()) {
+      rows_dirty_since_ = time_.now();
+    }
+    return fault;
+  });
 }
 
 std::optional<testing::KvFault> World::on_kv_operation(testing::KvOperation operation) {
@@ -171,18 +175,27 @@ void World::note(io::FsOperation operation, const std::string& path) {
   }
 }
 
-std::int64_t World::durable_before() const {
-  std::int64_t before = time_.now() + 1;
+Durable World::durable() const {
+  Durable before{time_.now() + 1, time_.now() + 1};
   for (const auto& [name, file] : files_) {
-    if (file.dirty_since) before = std::min(before, *file.dirty_since);
+    if (file.dirty_since) before.answers = std::min(before.answers, *file.dirty_since);
+  }
+  if (stores_on_disk_.deliveries.unsynced()) {
+    before.answers = std::min(before.answers, rows_dirty_since_);
   }
   // What is promised (invariant 13): a sync begins within 10 ms of a write and takes as long as
   // the storage does; a round may just have begun.
   const std::int64_t served = node_ != nullptr ? time_.now() : served_until_;
-  const std::int64_t promised =
-      served - (options_.sync_interval_ms + 2 + 4 * options_.times.storage_max_ms +
-                4 * options_.times.handover_max_ms);
-  if (last_trouble_ < promised - 1000 && !poisoned_) before = std::max(before, promised);
+  const std::int64_t slow =
+      2 + 4 * options_.times.storage_max_ms + 4 * options_.times.handover_max_ms;
+  const std::int64_t promised = served - (options_.sync_interval_ms + slow);
+  const bool settled = calm() && last_trouble_ < promised - kCalmMs;
+  if (settled) before.answers = std::max(before.answers, promised);
+  if (options_.rows && options_.cache_entries > 0) {
+    // Rows are written behind (decision 0013), and nobody writes any in trouble.
+    const std::int64_t behind = options_.flush_ms + options_.sync_interval_ms + 2 * slow;
+    before.offers = (settled ? served : std::min(served, trouble_since_)) - behind;
+  }
   return before;
 }
 
@@ -196,7 +209,11 @@ void World::set_full(bool full) {
   constexpr std::uint64_t kRoomy = std::uint64_t{1} << 62U;
   fs_.set_capacity(kRoomy);
   const std::uint64_t used = kRoomy - fs_.free_bytes(std::string(kData)).value_or(kRoomy);
-  fs_.set_capacity(full ? used + random_.below(64U << 10U) : UINT64_MAX);
+  const std::uint64_t left = random_.below(64U << 10U);
+  fs_.set_capacity(full ? used + left : UINT64_MAX);
+  for (testing::MemoryKeyValueDisk* disk : stores_on_disk_.all()) {
+    disk->set_capacity(full ? disk->used() + left / 16 : UINT64_MAX);
+  }
 }
 
 void World::disarm() {
@@ -242,25 +259,25 @@ Result<void> World::boot_once() {
   ids_ = std::make_unique<delivery::DeliveryIdCodec>(data_->salt(), data_->id_key());
   auto epoch = data_->next_epoch();
   if (!epoch) return fail(epoch);
-  auto meta_kv = meta_disk_.open();
-  if (!meta_kv) return fail(meta_kv);
-  meta_kv_ = std::move(*meta_kv);
-  auto meta = meta::open_local_meta_store(*meta_kv_, time_.clock());
-  if (!meta) return fail(meta);
-  meta_ = std::move(*meta);
-  auto offset_kv = offset_disk_.open();
-  if (!offset_kv) return fail(offset_kv);
-  offset_kv_ = std::move(*offset_kv);
-  auto offsets = state::open_kv_offset_store(*offset_kv_);
-  if (!offsets) return fail(offsets);
-  offsets_ = std::move(*offsets);
-  auto subscriptions = state::open_meta_subscription_store(*meta_, time_.clock());
-  if (!subscriptions) return fail(subscriptions);
-  subscriptions_ = std::move(*subscriptions);
+  if (auto done = stores_.open(stores_on_disk_, time_.clock()); !done) return done;
+  runtime::NodeOptions options = node_options();
+  options.epoch = *epoch;
+  std::vector<Executor*> executors;
+  for (std::uint32_t i = 0; i < options_.shards; ++i) executors.push_back(&time_.executor(i));
+  auto node = runtime::Node::boot(
+      std::move(options), stores_.dependencies(std::move(executors), time_, fs_, *metrics_, *ids_));
+  if (!node) return fail(node);
+  node_ = std::move(*node);
+  // All that was recovered is synced now (J10).
+  std::erase_if(files_, [](const auto& one) { return one.first.contains('@'); });
+  for (auto& [name, file] : files_) file = JournalFile{std::nullopt, true, true};
+  node_->start([this] { started_ = true; });
+  return {};
+}
 
+runtime::NodeOptions World::node_options() {
   runtime::NodeOptions options;
   options.data_path = data_->path();
-  options.epoch = *epoch;
   options.shard.dispatcher.reconnect_grace_ms = options_.reconnect_grace_ms;
   options.shard.partition.segment_bytes = options_.segment_bytes;
   // So little that what was appended a moment ago has to be fetched from the file.
@@ -280,20 +297,12 @@ Result<void> World::boot_once() {
   options.shard.dispatcher.suspects_per_client = options_.suspects_per_client;
   options.shard.dispatcher.read_events = options_.read_events;
   options.shard.dispatcher.read_bytes = options_.read_bytes;
+  options.shard.delivery_rows = options_.rows;
+  options.shard.delivery_cache_entries = options_.cache_entries;
+  options.shard.delivery_flush_ms = options_.flush_ms;
   options.instance_id = "sim";
   options.random_seed = random_.next();
-  std::vector<Executor*> executors;
-  for (std::uint32_t i = 0; i < options_.shards; ++i) executors.push_back(&time_.executor(i));
-  auto node = runtime::Node::boot(
-      std::move(options), runtime::NodeDependencies{executors, time_, fs_, *meta_, *subscriptions_,
-                                                    *offsets_, *metrics_, *ids_});
-  if (!node) return fail(node);
-  node_ = std::move(*node);
-  // All that was recovered is synced now (J10).
-  std::erase_if(files_, [](const auto& one) { return one.first.contains('@'); });
-  for (auto& [name, file] : files_) file = JournalFile{std::nullopt, true, true};
-  node_->start([this] { started_ = true; });
-  return {};
+  return options;
 }
 
 void World::on_shard(std::uint32_t index, Task work) {
@@ -314,36 +323,29 @@ void World::end(Death how) {
 
 // First the disk, so that nothing that is destroyed can write to it any more.
 void World::take_down(Death how) {
-  if (on_death) on_death(how, durable_before());
+  if (on_death) on_death(how, durable());
   if (node_ != nullptr) served_until_ = time_.now();
   if (poisoned_) last_trouble_ = std::max(last_trouble_, time_.now());
   if (how == Death::kPowerCut) {
     fs_.power_cut(random_);
-    meta_disk_.power_cut(random_);
-    offset_disk_.power_cut(random_);
+    stores_on_disk_.power_cut(random_);
   } else {
     fs_.kill();
-    meta_disk_.kill();
-    offset_disk_.kill();
+    stores_on_disk_.kill();
   }
   struck_ = how;
   time_.drop_tasks();
   node_.reset();
   started_ = false;
   time_.drop_tasks();
-  subscriptions_.reset();
-  offsets_.reset();
-  offset_kv_.reset();
-  meta_.reset();
-  meta_kv_.reset();
+  stores_.close();
   ids_.reset();
   data_.reset();
   metrics_.reset();
   time_.end_process();
   strike_in_.reset();
   fs_.set_fault_hook({});
-  meta_disk_.set_fault_hook({});
-  offset_disk_.set_fault_hook({});
+  stores_on_disk_.set_fault_hook({});
   if (how == Death::kPowerCut) files_.clear();
   // Only a start that has read it all and written it anew makes this safe: not a sync of another
   // file that gets the same name.

@@ -2,7 +2,8 @@
 //
 // The server is the product's own `runtime::Node` with its own data directory; doubles are the
 // clocks, randomness, executors and storage threads (SimScheduler), the file system
-// (MemoryFileSystem) and the KeyValue under meta and offsets (MemoryKeyValueDisk). Nothing else.
+// (MemoryFileSystem) and the KeyValue under meta, offsets and the rows of deliveries
+// (MemoryKeyValueDisk). Nothing else.
 //
 // A process ends by `kill -9` (page cache kept), by a power cut (what was not synced survives in
 // part), at any moment or at any single file operation, or by an orderly stop; the next one boots
@@ -23,10 +24,10 @@
 #include "ackline/base/random.h"
 #include "ackline/delivery/delivery_id.h"
 #include "ackline/io/fs/memory_file_system.h"
-#include "ackline/meta/local/local_meta_store.h"
 #include "ackline/runtime/node.h"
 #include "ackline/state/data_directory.h"
 #include "tests/support/kv/memory_key_value.h"
+#include "tests/support/sim/node_stores.h"
 #include "tests/support/sim/sim_scheduler.h"
 
 namespace ackline::sim {
@@ -51,6 +52,15 @@ struct WorldOptions {
   std::uint32_t suspects_per_client = 1;
   std::uint32_t read_events = 256;
   std::uint32_t read_bytes = 256 * 1024;
+  bool rows = false;               // `delivery.store: rocksdb`
+  std::size_t cache_entries = 10;  // of rows
+  std::int64_t flush_ms = 100;
+};
+
+// What a death may take of what was answered or offered before it.
+struct Durable {
+  std::int64_t answers = 0;  // a power cut: nothing that was answered before this moment
+  std::int64_t offers = 0;   // any death: no first offer from before this moment
 };
 
 // What becomes of the next matching file operation.
@@ -102,18 +112,29 @@ class World {
   [[nodiscard]] runtime::Node& node() { return *node_; }
   [[nodiscard]] testing::SimScheduler& time() { return time_; }
   // Until then the disk does not do what it should.
-  void note_trouble(std::int64_t until_ms) { last_trouble_ = std::max(last_trouble_, until_ms); }
+  void note_trouble(std::int64_t until_ms) {
+    if (time_.now() > last_trouble_ + kCalmMs) trouble_since_ = time_.now();
+    last_trouble_ = std::max(last_trouble_, until_ms);
+  }
   [[nodiscard]] std::uint32_t shards() const { return options_.shards; }
   void set_shards(std::uint32_t shards) { options_.shards = shards; }
+  // Where deliveries are from the next boot on.
+  void set_rows(bool rows) { options_.rows = rows; }
+  [[nodiscard]] bool rows() const { return options_.rows; }
   // Runs `work` on the thread of shard `index`, as a connection's loop does.
   void on_shard(std::uint32_t index, Task work);
-  // All that was answered before this moment survives a power cut now: the journals' files tell.
-  [[nodiscard]] std::int64_t durable_before() const;
+  // The disk and the stores do what they should, and did so for a while.
+  [[nodiscard]] bool calm() const {
+    return last_trouble_ < time_.now() - kCalmMs && !poisoned_ && !kv_poisoned_ && !full_;
+  }
+  // What survives a death now: the journals' files and the store of rows tell.
+  [[nodiscard]] Durable durable() const;
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
-  // Told of each death before the disk takes it: how, and `durable_before`.
-  std::function<void(Death how, std::int64_t durable_before)> on_death;
+  // Told of each death before the disk takes it.
+  std::function<void(Death how, Durable durable)> on_death;
 
  private:
+  static constexpr std::int64_t kCalmMs = 1000;  // after trouble
   [[nodiscard]] Result<void> boot_once();
   void open_hook();
   [[nodiscard]] std::optional<io::FsFault> on_operation(io::FsOperation operation,
@@ -121,6 +142,7 @@ class World {
   [[nodiscard]] std::optional<testing::KvFault> on_kv_operation(testing::KvOperation operation);
   void note(io::FsOperation operation, const std::string& path);
   void take_down(Death how);
+  [[nodiscard]] runtime::NodeOptions node_options();
 
   // The journal's files as the disk model sees them.
   struct JournalFile {
@@ -134,8 +156,7 @@ class World {
   Random page_cache_;
   testing::SimScheduler time_;
   io::MemoryFileSystem fs_;
-  testing::MemoryKeyValueDisk meta_disk_;
-  testing::MemoryKeyValueDisk offset_disk_;
+  testing::StoreDisks stores_on_disk_;
   std::map<std::string, JournalFile> files_;
   std::uint32_t life_ = 0;
   std::uint64_t faults_fired_ = 0;
@@ -147,19 +168,17 @@ class World {
   bool poisoned_ = false;
   bool kv_poisoned_ = false;
   bool full_ = false;
-  std::int64_t served_until_ = 0;  // the end of the process before
-  std::int64_t last_trouble_ = 0;  // the last moment of a stall, fault or full disk
+  std::int64_t served_until_ = 0;   // the end of the process before
+  std::int64_t last_trouble_ = 0;   // the last moment of a stall, fault or full disk
+  std::int64_t trouble_since_ = 0;  // the first one without a calm in between
+  std::int64_t rows_dirty_since_ = 0;
   std::string trouble_;
 
   // One process, in the order in which it is made.
   std::unique_ptr<MetricRegistry> metrics_;
   std::optional<state::DataDirectory> data_;
   std::unique_ptr<delivery::DeliveryIdCodec> ids_;
-  std::unique_ptr<io::KeyValue> meta_kv_;
-  std::unique_ptr<meta::LocalMetaStore> meta_;
-  std::unique_ptr<io::KeyValue> offset_kv_;
-  std::unique_ptr<state::OffsetStore> offsets_;
-  std::unique_ptr<state::SubscriptionStore> subscriptions_;
+  testing::NodeStores stores_;
   std::unique_ptr<runtime::Node> node_;
 };
 

@@ -26,11 +26,12 @@ std::int64_t Dispatcher::Impl::lease_left(const DeliveryId& id) const {
   return std::max<std::int64_t>(progress->slots.due(*slot).value() - clock_.value(), 0);
 }
 
+// The offer of a poll that is gone comes back late, when its client may have got it by a stream.
 void Dispatcher::Impl::withdraw(const DeliveryId& id) {
   Progress* progress = route(id.progress, id.partition);
   const Slot* slot = progress == nullptr ? nullptr : progress->slots.find(id.slot);
   if (slot != nullptr && is_current(*slot, id) && slot->state() == SlotState::kLeased &&
-      slot->asked == 0) {
+      slot->asked == 0 && slot->resent == 0) {
     end_attempt(*progress, id.slot, state::EndCause::kWithdrawn, 0, {});
   }
 }

@@ -86,6 +86,10 @@ void Dispatcher::Impl::dead_lettered(const DeadLetterRequest& request,
   }
   slot->asked = 0;
   slot->reason = 0;
+  if (progress->is_lane() && dlq_offset.error().code == ErrorCode::kNotFound) {
+    fail_entry(*progress, request.slot, true);  // retention took it while it was under way
+    return;
+  }
   if (slot->state() == SlotState::kLeased) {
     return;  // a refused reject: as if it had not been asked
   }

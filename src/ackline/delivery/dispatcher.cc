@@ -50,6 +50,10 @@ void Dispatcher::capture_all(MonoMs now, std::vector<state::DeliveryChange>& out
     impl_->capture_progress(*progress, impl_->all_of(*progress), out);
   }
 }
+MonoMs Dispatcher::time(MonoMs now) const {
+  impl_->enter(now);
+  return impl_->clock_;
+}
 bool Dispatcher::has_progress(ProgressKey key) const {
   return impl_->find(key) != nullptr;
 }
@@ -89,6 +93,10 @@ void Dispatcher::set_demand(ClientNumber client, std::uint32_t events) {
 std::uint32_t Dispatcher::demand(ClientNumber client) const {
   const Client* found = impl_->find_client(client);
   return found == nullptr ? 0 : found->demand;
+}
+void Dispatcher::give_back_demand(ClientNumber client) {
+  const std::uint32_t now = demand(client);
+  if (now != kUnlimited) impl_->set_demand(client, now + 1);
 }
 void Dispatcher::connected(ClientNumber client, MonoMs now) {
   impl_->enter(now);

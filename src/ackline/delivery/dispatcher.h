@@ -154,6 +154,8 @@ class Dispatcher {
   static constexpr std::uint32_t kUnlimited = 0xffffffff;
   void set_demand(ClientNumber client, std::uint32_t events);
   [[nodiscard]] std::uint32_t demand(ClientNumber client) const;
+  // One of its offers did not leave.
+  void give_back_demand(ClientNumber client);
   // A stream opened: cancels a pending loss and sends again what the client still holds (`resent`).
   void connected(ClientNumber client, MonoMs now);
   // A stream broke: its leases stay for the grace, then end as lost.
@@ -177,6 +179,9 @@ class Dispatcher {
   // be past, until `go_on` no time goes by for leases and waits (invariant 14).
   void stand_still(MonoMs since);
   void go_on(MonoMs now);
+  // The data directory's own time at `now` (decision 0008): the one of leases and waits. It stands
+  // while the server does, and goes back to when that began.
+  [[nodiscard]] MonoMs time(MonoMs now) const;
   // What an offer that had to wait has left of its lease; 0 when it is not current any more.
   [[nodiscard]] std::int64_t lease_left(const DeliveryId& id, MonoMs now) const;
   // While true no client can come back (drain), so none is lost: graces begin anew at its end.

@@ -173,6 +173,7 @@ class Dispatcher::Impl {
                                    ByteView body);
   void resume(MonoMs now, WallMs wall, bool clean);
   void resume_progress(Progress& progress, bool clean);
+  static void open_what_nobody_holds(Progress& lane);
   void note_progress(Progress& progress);
   // What was lost (lost_state.cc).
   void note_exported(ProgressKey key, Generation generation, Offset frontier);

@@ -14,11 +14,13 @@ void Dispatcher::Impl::lease(Progress& progress, std::uint32_t index, Client& cl
   progress.slots.follow(clock_);
   Slot& slot = progress.slots[index];
   const bool again = slot.reoffer != 0;
-  const bool redelivery = again || slot.offset < progress.offered_below;
+  // A lane's event was offered before, by its group.
+  const bool redelivery = again || progress.is_lane() || slot.offset < progress.offered_below;
   slot.suspect = is_suspect(progress, slot) ? 1U : 0U;
   slot.set_attempt(slot.attempt + 1U);
   slot.set_state(SlotState::kLeased);
   slot.reoffer = 1;
+  slot.resent = 0;
   slot.epoch = options_.epoch;
   slot.offer = progress.next_offer++;
   slot.client = client.spec.number;
@@ -59,7 +61,8 @@ void Dispatcher::Impl::lease(Progress& progress, std::uint32_t index, Client& cl
 void Dispatcher::Impl::deliver(Progress& progress, std::uint32_t index,
                                const log::StoredEvent& event, std::shared_ptr<const void> buffer,
                                bool resent, bool after_sync) {
-  const Slot& slot = progress.slots[index];
+  Slot& slot = progress.slots[index];
+  slot.resent = resent ? 1 : slot.resent;
   Offer offer{.id = id_of(progress, index),
               .client = slot.client,
               .group = progress.group->spec.number,

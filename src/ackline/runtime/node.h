@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ackline/api/admin.h"
@@ -162,6 +163,7 @@ class Node {
   void broadcast(std::shared_ptr<const Delta> delta, Task adopted);
   void finish_lane(ProgressNumber lane);
   void resume_lanes();
+  void lanes_later(std::string_view what, const Error& why);
   void reap();
   void reap_with(std::vector<SessionView> views);
   void arm_reaper();
@@ -179,6 +181,8 @@ class Node {
   bool rows_before_ = false;  // where the deliveries were when the data directory was used last
   bool stopping_ = false;
   Executor::TimerId reaper_ = 0;
+  Executor::TimerId lanes_timer_ = 0;
+  bool lanes_behind_ = false;  // said already
 };
 
 // Runs `task` on `target`: at once when this is its thread, else posted. Order is kept per pair of

@@ -132,8 +132,8 @@ void Shard::note_stall() {
       log_warn("the server stood still; leases and waits are extended",
                {{"shard", options_.index}, {"gapMs", late_ms}});
     }
-    stand_still(*expected_at_);
-    go_on(at);
+    dispatcher_->stand_still(*expected_at_);
+    dispatcher_->go_on(at);
   }
   expected_at_.reset();
 }
@@ -145,12 +145,13 @@ void Shard::stand_still_or_go_on() {
   if (still == still_) return;
   still_ = still;
   if (!still) {
-    go_on(now());
+    dispatcher_->go_on(now());
     schedule_turn();
     return;
   }
   const MonoMs waited_since = stalled ? synced_offers_.front().at : now();
-  stand_still(write_error_ ? std::min(write_error_since_, waited_since) : waited_since);
+  dispatcher_->stand_still(write_error_ ? std::min(write_error_since_, waited_since)
+                                        : waited_since);
 }
 
 // A sync that takes this long stops the clock of leases: an offer that waits for it would end

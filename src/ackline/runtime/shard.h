@@ -225,8 +225,6 @@ class Shard final : public delivery::DispatcherPort {
   [[nodiscard]] Mark here() const;
   [[nodiscard]] bool reached(const Mark& mark) const;
   void want_synced();
-  void stand_still(MonoMs since);
-  void go_on(MonoMs at);
   [[nodiscard]] const Error* poison() const;
   // Rows (shard_rows.cc).
   [[nodiscard]] std::unique_ptr<StoredDeliveries> make_rows(std::uint32_t shards, ShardIndex shard);
@@ -315,7 +313,6 @@ class Shard final : public delivery::DispatcherPort {
   bool draining_ = false;
   std::optional<Error> write_error_;  // the delivery batch could not be written
   MonoMs write_error_since_;
-  MonoMs still_since_;
   bool still_ = false;       // told the dispatcher so
   bool only_marks_ = false;  // the open batch has nothing but alive marks
   bool unexported_ = true;   // frontiers may have moved since the last export

@@ -105,16 +105,6 @@ void Shard::want_synced() {
   if (rows_) rows_->want_synced();
 }
 
-void Shard::stand_still(MonoMs since) {
-  still_since_ = since;
-  dispatcher_->stand_still(since);
-}
-
-void Shard::go_on(MonoMs at) {
-  dispatcher_->go_on(at);
-  if (rows_) rows_->stand_still(at.value() - still_since_.value());
-}
-
 const Error* Shard::poison() const {
   if (journal_->poison() != nullptr) return journal_->poison();
   return rows_ ? rows_->poison() : nullptr;
@@ -177,8 +167,14 @@ void Shard::release_reached() {
     synced_offers_.pop_front();
   }
   stand_still_or_go_on();
-  // What they waited is off their leases, unless the clock stood still for it.
-  for (auto& offer : offers) offer.lease_ms = dispatcher_->lease_left(offer.id, now());
+  // What they waited is off their leases, unless the clock stood still for it. One that was dropped
+  // meanwhile (a reset) does not leave any more, and its client has room for another.
+  std::erase_if(offers, [this](delivery::Offer& offer) {
+    offer.lease_ms = dispatcher_->lease_left(offer.id, now());
+    if (offer.lease_ms > 0) return false;
+    dispatcher_->give_back_demand(offer.client);
+    return true;
+  });
   if (!offers.empty()) deps_.router.offers(std::move(offers));
   while (!after_sync_.empty() && reached(after_sync_.front().mark)) {
     Release release = std::move(after_sync_.front().release);

@@ -34,9 +34,14 @@ Result<void> StoredDeliveries::open(std::vector<PartitionNumber> partitions) {
   options.partitions = partitions_;
   // The bound is kept here: a shard does not wait for a disk.
   options.cache_entries = std::numeric_limits<std::size_t>::max();
-  auto opened = state::KvDeliveryStateStore::open(deps_.kv, deps_.executor.clock(), options);
+  auto opened = state::KvDeliveryStateStore::open(deps_.kv, *time_, options);
   if (!opened) return fail(opened);
-  store_ = std::move(*opened);
+  // A commit under way may outlive this: it keeps the store, and the store its clock.
+  store_ = std::shared_ptr<state::KvDeliveryStateStore>(
+      opened->release(), [time = time_](const state::KvDeliveryStateStore* store) {
+        static_cast<void>(time);
+        delete store;
+      });
   return {};
 }
 
@@ -68,6 +73,7 @@ Result<void> StoredDeliveries::restore(delivery::Dispatcher& dispatcher, Epoch e
 
 Result<void> StoredDeliveries::start(const delivery::Dispatcher& dispatcher, bool clean,
                                      Lsn journal) {
+  follow(dispatcher);
   if (auto done = take(dispatcher); !done) return done;
   if (!clean) store_->count_unclean_start();
   store_->set_journal(journal);
@@ -77,7 +83,14 @@ Result<void> StoredDeliveries::start(const delivery::Dispatcher& dispatcher, boo
   return done;
 }
 
+// From here on the store's time is the dispatcher's, which also knows what checkpoints say.
+void StoredDeliveries::follow(const delivery::Dispatcher& dispatcher) {
+  time_->set(dispatcher.time(now()));
+  store_->go_on_at(time_->mono());
+}
+
 Result<void> StoredDeliveries::take_over(const delivery::Dispatcher& dispatcher, Lsn journal) {
+  follow(dispatcher);
   dispatcher.capture_all(now(), changes_);
   for (const state::DeliveryChange& change : changes_) {
     if (auto done = store_->apply(change); !done) return done;
@@ -95,6 +108,7 @@ void StoredDeliveries::record(state::RecordType type, PartitionNumber partition,
 }
 
 Result<void> StoredDeliveries::take(const delivery::Dispatcher& dispatcher) {
+  time_->set(dispatcher.time(now()));
   if (touched_.empty()) return {};
   changes_.clear();
   dispatcher.capture(touched_, now(), changes_);
@@ -139,10 +153,6 @@ void StoredDeliveries::forget_gone(const delivery::Dispatcher& dispatcher) {
 
 bool StoredDeliveries::full() const {
   return options_.cache_entries != 0 && store_->cached() >= options_.cache_entries;
-}
-
-void StoredDeliveries::stand_still(std::int64_t gap_ms) {
-  store_->stand_still(gap_ms);
 }
 
 void StoredDeliveries::want_written() {

@@ -13,6 +13,7 @@
 // any more (kAmbiguous, kPoisoned, kCorrupt) is for good: `poison`.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -80,7 +81,6 @@ class StoredDeliveries {
   void want_synced();
   // The journal is synced through `synced`.
   void proceed(Lsn synced);
-  void stand_still(std::int64_t gap_ms);
 
   [[nodiscard]] Mark applied() const { return applied_; }
   [[nodiscard]] Mark written() const { return written_; }
@@ -93,6 +93,18 @@ class StoredDeliveries {
   [[nodiscard]] const Error* poison() const { return poison_ ? &*poison_ : nullptr; }
 
  private:
+  // The store's clock is the dispatcher's time, so that what a row says of a lease is what the
+  // dispatcher knows: both stand still together (decision 0008).
+  class Time final : public Clock {
+   public:
+    void set(MonoMs at) { at_ = at.value(); }
+    [[nodiscard]] MonoMs mono() const override { return MonoMs(at_.load()); }
+    [[nodiscard]] WallMs wall() const override { return WallMs(0); }  // rows have none
+
+   private:
+    std::atomic<std::int64_t> at_{0};
+  };
+  void follow(const delivery::Dispatcher& dispatcher);
   [[nodiscard]] Result<void> take(const delivery::Dispatcher& dispatcher);
   void proceed();
   void end(Mark target, bool sync, const Result<void>& outcome);
@@ -104,6 +116,7 @@ class StoredDeliveries {
   Dependencies deps_;
   Listener listener_;
   std::vector<PartitionNumber> partitions_;
+  std::shared_ptr<Time> time_ = std::make_shared<Time>();
   std::shared_ptr<state::KvDeliveryStateStore> store_;  // shared with a commit under way
   delivery::TouchedRows touched_;
   std::vector<state::DeliveryChange> changes_;

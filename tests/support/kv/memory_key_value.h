@@ -62,6 +62,19 @@ class MemoryKeyValueDisk {
     }
     state_->unsynced.clear();
     state_->current = state_->synced;
+    state_->used = 0;
+    for (const auto& [key, value] : state_->current) state_->used += key.size() + value.size();
+  }
+
+  // Something that was written would not survive a power cut.
+  [[nodiscard]] bool unsynced() const {
+    const std::scoped_lock lock(state_->mutex);
+    return !state_->unsynced.empty();
+  }
+  // Bytes of all keys and values.
+  [[nodiscard]] std::uint64_t used() const {
+    const std::scoped_lock lock(state_->mutex);
+    return state_->used;
   }
 
   // A copy of what is written and of what is synced, without handles and hook.
@@ -69,6 +82,7 @@ class MemoryKeyValueDisk {
     MemoryKeyValueDisk copy;
     const std::scoped_lock lock(state_->mutex);
     copy.state_->current = state_->current;
+    copy.state_->used = state_->used;
     copy.state_->synced = state_->synced;
     copy.state_->unsynced = state_->unsynced;
     return copy;
@@ -97,17 +111,23 @@ class MemoryKeyValueDisk {
         }
       }
     }
-    [[nodiscard]] std::uint64_t bytes() const {
-      std::uint64_t sum = 0;
-      for (const auto& [key, value] : current) {
-        sum += key.size() + value.size();
+    void put_current(const Batch& batch) {
+      for (const io::KeyValueWrite& write : batch) {
+        const auto before = current.find(write.key);
+        if (before != current.end()) {
+          used -= write.key.size() + before->second.size();
+          current.erase(before);
+        }
+        if (!write.value) continue;
+        used += write.key.size() + write.value->size();
+        current.emplace(write.key, *write.value);
       }
-      return sum;
     }
     std::mutex mutex;
     Map current;
     Map synced;
     std::vector<Batch> unsynced;
+    std::uint64_t used = 0;  // by `current`
     std::uint64_t capacity = UINT64_MAX;
     std::uint64_t life = 0;
     bool open = false;
@@ -144,18 +164,19 @@ class MemoryKeyValueDisk {
       if (const auto fault = ask(KvOperation::kScan)) {
         return std::unexpected(fault->error);
       }
-      Map moment;
+      std::vector<std::pair<std::string, std::string>> moment;  // `visit` may write
       {
         const std::scoped_lock lock(state_->mutex);
         if (const Result<void> alive = living(); !alive) {
           return alive;
         }
-        moment = state_->current;
-      }
-      for (auto at = moment.lower_bound(std::max(prefix, from)); at != moment.end(); ++at) {
-        if (!at->first.starts_with(prefix) || !visit(at->first, at->second)) {
-          break;
+        auto at = state_->current.lower_bound(std::max(prefix, from));
+        for (; at != state_->current.end() && at->first.starts_with(prefix); ++at) {
+          moment.emplace_back(at->first, at->second);
         }
+      }
+      for (const auto& [key, value] : moment) {
+        if (!visit(key, value)) break;
       }
       return {};
     }
@@ -173,10 +194,10 @@ class MemoryKeyValueDisk {
       for (const io::KeyValueWrite& write : batch) {
         bytes += write.key.size() + (write.value ? write.value->size() : 0);
       }
-      if (state_->bytes() + bytes > state_->capacity) {
+      if (state_->used + bytes > state_->capacity) {
         return fail(ErrorCode::kFull, "the disk in memory is full");
       }
-      State::put(state_->current, batch);
+      state_->put_current(batch);
       state_->unsynced.push_back(batch);
       if (sync) {
         sync_locked();

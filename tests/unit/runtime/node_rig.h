@@ -14,26 +14,18 @@
 #include "ackline/event/cloud_event.h"
 #include "ackline/event/frame.h"
 #include "ackline/io/fs/memory_file_system.h"
-#include "ackline/meta/local/local_meta_store.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/node.h"
-#include "ackline/state/backend/kv_offset_store.h"
-#include "ackline/state/backend/meta_subscription_store.h"
-#include "tests/support/kv/memory_key_value.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/sim/node_stores.h"
 
 namespace ackline::runtime {
 
 class NodeRig {
  public:
   explicit NodeRig(std::uint32_t shards = 1, std::uint64_t disk_reserve_bytes = 4096)
-      : meta_kv_(meta_disk_.open().value()),
-        meta_(meta::open_local_meta_store(*meta_kv_, executor.clock()).value()),
-        offset_kv_(offset_disk.open().value()),
-        offsets_(state::open_kv_offset_store(*offset_kv_).value()),
-        subscriptions_(state::open_meta_subscription_store(*meta_, executor.clock()).value()),
-        shards_(shards),
-        disk_reserve_bytes_(disk_reserve_bytes) {
+      : shards_(shards), disk_reserve_bytes_(disk_reserve_bytes) {
+    EXPECT_TRUE(stores_.open(disks, executor.clock()));
     for (const char* path : {"/data", "/data/log", "/data/journal"}) {
       EXPECT_TRUE(fs.make_directories(path));
     }
@@ -63,7 +55,7 @@ class NodeRig {
     settle();
   }
   [[nodiscard]] api::Traffic& traffic() { return node->traffic(ShardIndex(0)); }
-  [[nodiscard]] state::OffsetStore& offsets() { return *offsets_; }
+  [[nodiscard]] state::OffsetStore& offsets() { return stores_.offsets(); }
   [[nodiscard]] api::Admin& admin() { return node->admin(ShardIndex(0)); }
 
   // Asks, and waits for the answer.
@@ -154,7 +146,7 @@ class NodeRig {
   ackline::testing::ManualStorage storage;
   io::MemoryFileSystem fs;
   MetricRegistry metrics;
-  ackline::testing::MemoryKeyValueDisk offset_disk;
+  ackline::testing::StoreDisks disks;
 
  private:
   void boot() {
@@ -164,10 +156,9 @@ class NodeRig {
     options.default_partitions = 1;
     options.shard.disk_reserve_bytes = disk_reserve_bytes_;
     options.shard.journal_file_bytes = 1U << 20U;
-    auto booted =
-        Node::boot(std::move(options),
-                   NodeDependencies{std::vector<Executor*>(shards_, &executor), storage, fs, *meta_,
-                                    *subscriptions_, *offsets_, metrics, ids_});
+    auto booted = Node::boot(std::move(options),
+                             stores_.dependencies(std::vector<Executor*>(shards_, &executor),
+                                                  storage, fs, metrics, ids_));
     EXPECT_TRUE(booted) << (booted ? "" : booted.error().detail);
     node = std::move(*booted);
     node->start();
@@ -179,12 +170,7 @@ class NodeRig {
     node.reset();
   }
 
-  ackline::testing::MemoryKeyValueDisk meta_disk_;
-  std::unique_ptr<io::KeyValue> meta_kv_;
-  std::unique_ptr<meta::MetaStore> meta_;
-  std::unique_ptr<io::KeyValue> offset_kv_;
-  std::unique_ptr<state::OffsetStore> offsets_;
-  std::unique_ptr<state::SubscriptionStore> subscriptions_;
+  ackline::testing::NodeStores stores_;
   delivery::DeliveryIdCodec ids_{5, {}};
   std::uint32_t shards_;
   std::uint64_t disk_reserve_bytes_;

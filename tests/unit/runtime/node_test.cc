@@ -160,7 +160,7 @@ TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain
       return line.find(text) != std::string::npos;
     });
   };
-  rig.offset_disk.set_capacity(0);
+  rig.disks.offsets.set_capacity(0);
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(rig.settled(Verb::kExtend, "c", ids[2]), "extended");
     rig.pass(2000);
@@ -172,7 +172,7 @@ TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain
   }
   EXPECT_EQ(count("frontiers could not be exported"), 1);
   EXPECT_EQ(count("frontiers are exported again"), 0);
-  rig.offset_disk.set_capacity(UINT64_MAX);
+  rig.disks.offsets.set_capacity(UINT64_MAX);
   for (int i = 0; i < 3; ++i) {
     rig.publish(1);
     rig.pass(1500);

@@ -96,7 +96,8 @@ class Port final : public delivery::DispatcherPort {
 
 struct World {
   World(bool keys, std::uint32_t window, std::uint64_t window_bytes, std::uint32_t partitions = 1)
-      : port(keys), dispatcher({.epoch = Epoch(1)}, port, Random(1)) {
+      // As far past a hole as a workload wants.
+      : port(keys), dispatcher({.epoch = Epoch(1), .ahead_max = kAnyBytes}, port, Random(1)) {
     for (std::uint32_t i = 0; i < partitions; ++i) {
       dispatcher.add_partition({.number = partition(i),
                                 .index = PartitionIndex(i),
@@ -165,6 +166,7 @@ struct World {
     for (std::uint64_t settled = 0; settled < count;) {
       std::vector<delivery::DeliveryId> ids;
       ids.swap(port.ids);
+      ACKLINE_CHECK(!ids.empty());  // else it would wait for ever
       for (const delivery::DeliveryId& id : ids) {
         if (id.offset != Offset(0)) {
           ack(id);

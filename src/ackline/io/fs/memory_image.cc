@@ -4,6 +4,14 @@
 #include <cstring>
 
 namespace ackline::io {
+namespace {
+
+bool all_zero(ByteView bytes) {
+  return bytes.empty() || (bytes.front() == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+}  // namespace
 
 MemoryImage::Page& MemoryImage::own(std::size_t index) {
   if (index >= pages_.size()) pages_.resize(index + 1);
@@ -36,8 +44,12 @@ void MemoryImage::write(std::uint64_t position, ByteView bytes) {
   while (!bytes.empty()) {
     const std::size_t inside = static_cast<std::size_t>(position % kPageBytes);
     const std::size_t count = std::min(bytes.size(), kPageBytes - inside);
-    Page& page = own(static_cast<std::size_t>(position / kPageBytes));
-    std::memcpy(page.data() + inside, bytes.data(), count);
+    const auto index = static_cast<std::size_t>(position / kPageBytes);
+    const bool there = index < pages_.size() && pages_[index];
+    // A page of zeros stays none: journal files are filled with them.
+    if (there || !all_zero(bytes.first(count))) {
+      std::memcpy(own(index).data() + inside, bytes.data(), count);
+    }
     position += count;
     bytes = bytes.subspan(count);
   }

@@ -233,9 +233,10 @@ void KvDeliveryStateStore::mark_alive() {
   shard_dirty_ = true;
 }
 
-void KvDeliveryStateStore::stand_still(std::int64_t gap_ms) {
+void KvDeliveryStateStore::go_on_at(MonoMs now) {
   const std::scoped_lock lock(mutex_);
-  shard_.now = shard_.now.plus(-gap_ms);
+  shard_.now = now;
+  opened_at_ = clock_.mono();
 }
 
 void KvDeliveryStateStore::count_unclean_start() {

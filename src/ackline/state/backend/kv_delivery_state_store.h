@@ -89,8 +89,8 @@ class KvDeliveryStateStore final : public DeliveryStateStore {
   // the next commit write it even when there is nothing else.
   [[nodiscard]] MonoMs now() const;
   void mark_alive();
-  // The server itself stood still: nothing came due meanwhile.
-  void stand_still(std::int64_t gap_ms);
+  // Whoever opened it knows better how far time had come.
+  void go_on_at(MonoMs now);
   // Every leased delivery has lived through one more.
   void count_unclean_start();
   void set_journal(Lsn contained);
@@ -137,7 +137,7 @@ class KvDeliveryStateStore final : public DeliveryStateStore {
   std::set<Key> dirty_;
   std::size_t rows_ = 0;                      // in the caches of all parts
   std::vector<io::KeyValueWrite> unwritten_;  // of a commit that failed, or of what is forgotten
-  rows::ShardRow shard_;                      // `now`: at `opened_at_`, less what stood still
+  rows::ShardRow shard_;                      // `now`: at `opened_at_`
   MonoMs opened_at_;
   bool shard_dirty_ = false;
   StoreHealth health_;
