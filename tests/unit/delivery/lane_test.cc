@@ -58,6 +58,7 @@ TEST_F(LaneTest, Invariant18ARedriveIsDeliveredToTheGroupAndMovesNoFrontier) {
   EXPECT_EQ(got[1].offset, Offset(1));
   EXPECT_EQ(got[1].lane_entry, d->dead_entry(kKey, Offset(1))->dlq);
   EXPECT_EQ(got[1].attempt, 1U);
+  EXPECT_TRUE(got[1].after_sync);  // its group offered it before
   EXPECT_EQ(entry(1), EntryState::kRedriving);
   const ProgressReport before = progress();
   for (const Offer& offer : got) EXPECT_TRUE(ack(offer));

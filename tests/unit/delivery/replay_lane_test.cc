@@ -258,6 +258,54 @@ TEST_F(ReplayLaneTest, WhatRetentionTookBeforeItsTurnIsGoneNotADeadLetter) {
   }
 }
 
+// Its event was offered before, by its group (J5).
+TEST_F(ReplayLaneTest, Invariant11AReplaysFirstOfferWaitsForItsSync) {
+  append();
+  run();
+  EXPECT_FALSE(take().at(0).after_sync);  // nobody saw it before
+  replay({1, 4});
+  const std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), 2U);
+  for (const Offer& offer : got) {
+    EXPECT_EQ(offer.attempt, 1U);
+    EXPECT_TRUE(offer.after_sync) << offer.offset.value();
+  }
+}
+
+// Its last attempt failed or was rejected, and the event is gone when its dead letter is made.
+TEST_F(ReplayLaneTest, Invariant18WhatRetentionTookBeforeItsDeadLetterWasWrittenIsGone) {
+  for (const bool rejected : {false, true}) {
+    const ProgressNumber lane(rejected ? 61 : 60);
+    auto_dlq = true;
+    replay({rejected ? 1 : 0}, lane);
+    Offer offer = take().at(0);
+    auto_dlq = false;
+    if (rejected) {
+      EXPECT_TRUE(settle(Verb::kReject, offer.id));
+    } else {
+      fail_all(offer);
+    }
+    ASSERT_EQ(dead_requests.size(), 1U);
+    const DeadLetterRequest request = dead_requests.front();
+    dead_requests.clear();
+    d->dead_lettered(request, fail(ErrorCode::kNotFound, "retention took it"), now);
+    EXPECT_EQ(d->lane(lane).left, 0U);
+    EXPECT_THAT(lanes_done, testing::Contains(lane));
+    EXPECT_FALSE(d->dead_entry(kKey, request.offset));
+    advance(10'000);
+    EXPECT_THAT(dead_requests, IsEmpty()) << "it is asked for again";
+  }
+  for (const std::uint32_t epoch : {1U, 2U, 3U}) {
+    if (epoch == 3) checkpoint();
+    if (epoch > 1) boot(epoch);
+    for (const ProgressNumber lane : {ProgressNumber(60), ProgressNumber(61)}) {
+      EXPECT_EQ(d->lane(lane).gone, 1U) << epoch;
+      EXPECT_EQ(d->lane(lane).dead_again, 0U) << epoch;
+      EXPECT_EQ(d->lane(lane).left, 0U) << epoch;
+    }
+  }
+}
+
 TEST_F(ReplayLaneTest, EventsAndDeadLettersOfOneOffsetAreNotTakenForEachOther) {
   // Dead letter 0 is of event 4; event 0 has the same offset in its own partition.
   reads_pend = true;
