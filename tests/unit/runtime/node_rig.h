@@ -147,6 +147,7 @@ class NodeRig {
   io::MemoryFileSystem fs;
   MetricRegistry metrics;
   ackline::testing::StoreDisks disks;
+  bool rows = false;  // `delivery.store: rocksdb`, from the next start on
 
  private:
   void boot() {
@@ -156,6 +157,7 @@ class NodeRig {
     options.default_partitions = 1;
     options.shard.disk_reserve_bytes = disk_reserve_bytes_;
     options.shard.journal_file_bytes = 1U << 20U;
+    options.shard.delivery_rows = rows;
     auto booted = Node::boot(std::move(options),
                              stores_.dependencies(std::vector<Executor*>(shards_, &executor),
                                                   storage, fs, metrics, ids_));

@@ -153,6 +153,34 @@ TEST_F(NodeTest, ARejectWhoseGroupIsDeletedMeanwhileIsAnswered) {
   EXPECT_EQ(words.size(), 2U);
 }
 
+// A poll of one event, whose offer waits for its sync when a reset drops it.
+TEST_F(NodeTest, Invariant14AnOfferThatAResetDroppedBeforeItsSyncDoesNotLeave) {
+  for (const std::size_t i : {2U, 3U}) EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[i]), "acked");
+  rig.pass(100);
+  std::optional<Result<std::vector<channel::Delivery>>> got;
+  const auto polling = rig.traffic().poll(
+      "c", {}, 1, 1000,
+      [&got](Result<std::vector<channel::Delivery>> all) { got = std::move(all); });
+  api::SettleCall nack = NodeRig::settle_call(Verb::kNack, "c", ids[0]);
+  nack.delay_ms = 0;
+  rig.traffic().settle(nack, [](const Result<api::SettleResults>&) {});
+  rig.executor.drain();  // it is offered again, and no sync has ended
+  EXPECT_FALSE(got);
+  api::ReopenQuery query;
+  query.topic = "t";
+  query.group = "g";
+  query.to = api::AtOffsets{.all = Offset(5), .some = {}};
+  query.reset = true;
+  rig.admin().reopen(query, [](const Result<api::ReopenAnswer>&) {});
+  rig.executor.drain();
+  rig.pass(500);
+  ASSERT_TRUE(got && *got);
+  ASSERT_EQ((*got)->size(), 1U);
+  EXPECT_EQ((*got)->front().offset, Offset(5));
+  EXPECT_GT((*got)->front().lease_ms, 0);
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", (*got)->front().delivery_id), "acked");
+}
+
 TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain) {
   LogCapture log;
   const auto count = [&log](std::string_view text) {
