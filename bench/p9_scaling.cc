@@ -1,10 +1,11 @@
 // P9, in process: P1's workload on one shard's thread and on two at once, each with a dispatcher of
 // its own; and on one thread over 16 partitions and over 1 000, bare, in key order, and in key
 // order with a client whose credit in bytes is what ends first. Options: --pairs N --events N (a
-// round and thread; a tenth of it with credit in bytes).
+// round and thread; a tenth of it with credit in bytes) --only NAME (one of the lanes).
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct Lane {
   std::vector<std::unique_ptr<Shard>> all;
 };
 
-int run(std::uint64_t pairs, std::uint64_t events) {
+int run(std::uint64_t pairs, std::uint64_t events, const std::string& only) {
   std::vector<Lane> lanes;
   constexpr std::uint64_t kFewBytes = kWindow * 256;  // less than so many frames have
   lanes.emplace_back("1 shard", 1, false, kAnyBytes, 16);
@@ -60,6 +61,7 @@ int run(std::uint64_t pairs, std::uint64_t events) {
   lanes.emplace_back("keys, 1000 partitions", 1, true, kAnyBytes, 1000);
   lanes.emplace_back("bytes, 16 partitions", 1, true, kFewBytes, 16, 10);
   lanes.emplace_back("bytes, 1000 partitions", 1, true, kFewBytes, 1000, 10);
+  std::erase_if(lanes, [&](const Lane& lane) { return !only.empty() && lane.rounds.name != only; });
   for (std::uint64_t pair = 0; pair <= pairs; ++pair) {
     for (Lane& lane : lanes) {
       const std::uint64_t before = lane.total();
@@ -83,5 +85,6 @@ int run(std::uint64_t pairs, std::uint64_t events) {
 int main(int argc, char** argv) {
   using namespace ackline::bench;  // NOLINT
   return run(number_option(argc, argv, "--pairs", 15),
-             number_option(argc, argv, "--events", 400'000));
+             number_option(argc, argv, "--events", 400'000),
+             text_option(argc, argv, "--only", ""));
 }

@@ -194,8 +194,6 @@ void Simulation::meddle() {
     patch(group);
   } else if (drains_) {
     drain_server(true);
-    world_->time().outside(world_->time().now() + more_.between(0, 6000),
-                           [this] { drain_server(false); });
   }
 }
 
@@ -205,7 +203,14 @@ void Simulation::drain_server(bool on) {
   call(edge, [this, edge, on] {
     note(on ? "it drains" : "it drains no more");
     checker_->draining(on);
-    admin(edge).drain(on, [](Result<api::DrainState>) {});
+    admin(edge).drain(on, [this, on](const Result<api::DrainState>&) {
+      if (dying() || !on) return;
+      // Who drains goes back to work once that was answered, unless the process ends before.
+      world_->time().outside(world_->time().now() + more_.between(0, 6000),
+                             [this, life = world_->life()] {
+                               if (world_->life() == life) drain_server(false);
+                             });
+    });
   });
 }
 

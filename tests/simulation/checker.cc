@@ -170,7 +170,8 @@ void Checker::subscribed(const GroupFacts& facts, const std::string& client, Ms 
     if (!group->start_known) {
       part.start = offset;
       part.frontier = offset - 1;
-    } else if (part.generation == 1 && part.reopened_at < 0 && part.start != offset) {
+    } else if (part.generation == 1 && part.reopened_at < 0 && !part.unsure &&
+               part.start != offset) {
       fail("a start is resolved once (4)",
            fmt::format("{}/{} partition {}: {} and now {}", facts.topic, facts.name, partition,
                        part.start, offset));

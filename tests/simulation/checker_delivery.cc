@@ -9,6 +9,7 @@ namespace ackline::sim {
 namespace {
 
 constexpr Ms kLookMs = 250;
+constexpr Ms kRoundMs = 5000;  // retention and the question after it
 
 }  // namespace
 
@@ -210,6 +211,11 @@ void Checker::check_order(Group& group, Part& part, Log& log, const Event& event
                           const DeliverySeen& seen) {
   const auto look = [&](std::int64_t earlier) {
     if (maybe_terminal(group, part, log, earlier)) return true;
+    // Taken while nobody held it, between the look for the group's start and the group.
+    const Event& before = events_.at(log.events.at(earlier));
+    if (group.facts.fleeting && group.born + kRoundMs >= now_ && before.answered <= group.born) {
+      return true;
+    }
     const auto state = part.states.find(earlier);
     fail("order is kept (19)",
          fmt::format("{} while offset {} (event {}) is not done: {}", tell(seen), earlier,

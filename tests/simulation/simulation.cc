@@ -93,6 +93,7 @@ void Simulation::plan() {
     GroupPlan group;
     const std::size_t topic = g < topics ? g : random_.below(topics);
     group.facts.topic = topics_[topic].name;
+    group.facts.fleeting = topics_[topic].retention.bytes.has_value();
     group.facts.broadcast = g >= 2 && random_.chance(1, 2);
     group.facts.name = group.facts.broadcast ? fmt::format("b{}", g) : fmt::format("g{}", g);
     group.facts.max_attempts = static_cast<std::uint32_t>(random_.between(2, 5));
@@ -427,9 +428,13 @@ void Simulation::audit() {
       });
     });
     live_until(world_->time().now() + 60'000, [done] { return *done == 3; });
+    // Where each log begins is asked once it was read: retention goes on.
+    call(any_edge(),
+         [this, done] { ask_lag(false, [done](const std::vector<api::GroupLag>&) { ++*done; }); });
+    live_until(world_->time().now() + 60'000, [done] { return *done == 4; });
     sync_time();
     if (checker_->broken()) return;
-    if (*done != 3) {
+    if (*done != 4) {
       checker_->fail("questions are answered", "the last audit");
       return;
     }

@@ -208,9 +208,14 @@ void Simulation::subscribe(Client& client) {
                        at->id + " " + answer->conflicts.front().key);
         return;
       }
-      note(fmt::format("{} subscribed{}", at->id, answer->created ? ", group created" : ""));
       std::map<std::uint32_t, std::int64_t> start;
-      for (const auto& [partition, offset] : answer->start) start[partition] = offset.value();
+      std::string told;
+      for (const auto& [partition, offset] : answer->start) {
+        start[partition] = offset.value();
+        told += fmt::format(" {}:{}", partition, offset.value());
+      }
+      note(fmt::format("{} subscribed{}{}", at->id, answer->created ? ", group created from" : "",
+                       answer->created ? told : ""));
       checker_->subscribed(groups_[at->group].facts, at->id, invoked, answer->created, start);
       at->subscribed = true;
     });

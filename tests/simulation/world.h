@@ -113,7 +113,7 @@ class World {
   [[nodiscard]] testing::SimScheduler& time() { return time_; }
   // Until then the disk does not do what it should.
   void note_trouble(std::int64_t until_ms) {
-    if (time_.now() > last_trouble_ + kCalmMs) trouble_since_ = time_.now();
+    if (calm()) trouble_since_ = time_.now();
     last_trouble_ = std::max(last_trouble_, until_ms);
   }
   [[nodiscard]] std::uint32_t shards() const { return options_.shards; }
