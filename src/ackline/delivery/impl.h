@@ -173,7 +173,6 @@ class Dispatcher::Impl {
                                    ByteView body);
   void resume(MonoMs now, WallMs wall, bool clean);
   void resume_progress(Progress& progress, bool clean);
-  static void open_what_nobody_holds(Progress& lane);
   void note_progress(Progress& progress);
   // What was lost (lost_state.cc).
   void note_exported(ProgressKey key, Generation generation, Offset frontier);
@@ -240,6 +239,7 @@ class Dispatcher::Impl {
                                                std::span<const Offset> sources) const;
   void end_lane(ProgressNumber lane);
   bool abandon_items(Progress& lane, Offset from);
+  static void open_what_nobody_holds(Progress& lane);
   void end_lanes_over(Progress& progress, Offset from);
   std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets);
   Served serve_lane(Progress& progress, std::uint32_t quantum, std::uint32_t& used);

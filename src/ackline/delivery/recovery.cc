@@ -330,21 +330,6 @@ void Dispatcher::Impl::resume(MonoMs now, WallMs wall, bool clean) {
   lost_ = {};
 }
 
-// An offer that was withdrawn before its first byte, or was written behind, has no slot; its entry
-// says that it is in flight.
-void Dispatcher::Impl::open_what_nobody_holds(Progress& lane) {
-  std::vector<Offset> held;
-  lane.slots.for_each(
-      [&held](std::uint32_t /*index*/, const Slot& slot) { held.push_back(slot.offset); });
-  std::ranges::sort(held);
-  for (LaneItem& item : lane.lane->items) {
-    if (item.state == LaneItemState::kInFlight && !std::ranges::binary_search(held, item.source)) {
-      item.state = LaneItemState::kOpen;
-    }
-  }
-  lane.lane->next = 0;
-}
-
 void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
   note_progress(progress);
   progress.recovery = {};

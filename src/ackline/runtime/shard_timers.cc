@@ -54,6 +54,7 @@ void Shard::fire() {
     due_.retention.reset();
     run_retention();
   }
+  if (due_.retry && *due_.retry <= at) due_.retry.reset();  // what fails again sets it again
   // The turn looks at the dispatcher's timers and tries an open batch again, after the input that
   // is queued already.
   schedule_turn();
