@@ -300,10 +300,11 @@ void Checker::settled(const SettleSeen& seen) {
     if (offer->client != seen.client) return fail("a lease is its holder's (12)", story());
     if (offer->dropped && !flux) return fail("a reset makes ids stale (18)", story());
     for (const Offer& later : state->offers) {
-      // A nack, or an extension of a client that left at once, may be followed by the next offer
-      // before its answer comes.
-      const bool ends =
-          seen.verb == Verb::kNack || (seen.verb == Verb::kExtend && clients_[seen.client].leaving);
+      // A nack, or an extension of a client that left at once or that was over when the answer
+      // could be given, may be followed by the next offer before its answer comes.
+      const bool passed = later.at + slack_ms_ >= seen.invoked + seen.lease_ms;
+      const bool ends = seen.verb == Verb::kNack ||
+                        (seen.verb == Verb::kExtend && (clients_[seen.client].leaving || passed));
       const bool before = ends && later.at >= seen.invoked;
       if (&later > offer && !later.lost && !flux && !before) {
         return fail("a superseded id is stale (12)", story() + "; " + tell(*state));
