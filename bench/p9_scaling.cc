@@ -85,6 +85,5 @@ int run(std::uint64_t pairs, std::uint64_t events, const std::string& only) {
 int main(int argc, char** argv) {
   using namespace ackline::bench;  // NOLINT
   return run(number_option(argc, argv, "--pairs", 15),
-             number_option(argc, argv, "--events", 400'000),
-             text_option(argc, argv, "--only", ""));
+             number_option(argc, argv, "--events", 400'000), text_option(argc, argv, "--only", ""));
 }
