@@ -204,7 +204,9 @@ class Image {
       attachment = process_.traffic().poll("c", {}, 1000, 100,
                                            [&](Result<std::vector<channel::Delivery>> got) {
                                              asking = false;
-                                             if (got) take(*got, came);
+                                             if (got) return take(*got, came);
+                                             if (got.error().code == ErrorCode::kClientUnknown)
+                                               subscribe_again();
                                            });
     };
     const std::int64_t until = process_.time().now() + kDrainMs;
@@ -220,6 +222,12 @@ class Image {
       }
     }
     attachment.reset();
+  }
+
+  // The group is there as soon as it was asked for, its client's subscription may not be.
+  void subscribe_again() {
+    if (told_.subscribed && !options_.may_be_damaged) return say("the subscription is lost");
+    process_.traffic().subscribe(subscribe_request(), [](const Result<api::Subscribed>&) {});
   }
 
   void take(const std::vector<channel::Delivery>& got, std::set<Place>& came) {

@@ -21,7 +21,7 @@ void Recorded::every(std::int64_t least_ms, std::int64_t most_ms, std::function<
 }
 
 void Recorded::start() {
-  process_.call([this] { subscribe("t"); });
+  process_.call([this] { subscribe(); });
   every(4, 25, [this] { process_.call([this] { publish(); }); });
   every(3, 15, [this] { process_.call([this] { poll(); }); });
   every(20, 60, [this] { process_.call([this] { ask_lag(); }); });
@@ -58,13 +58,19 @@ void Recorded::publish() {
       });
 }
 
-void Recorded::subscribe(const std::string& topic) {
+api::SubscribeRequest subscribe_request() {
   api::SubscribeRequest request;
   request.client_id = "c";
-  request.topic = topic;
+  request.topic = "t";
   request.group = "g";
   request.max_attempts = 4;
-  process_.traffic().subscribe(std::move(request), [](Result<api::Subscribed>) {});
+  return request;
+}
+
+void Recorded::subscribe() {
+  process_.traffic().subscribe(subscribe_request(), [this](const Result<api::Subscribed>& done) {
+    told_.subscribed = told_.subscribed || done;
+  });
 }
 
 void Recorded::poll() {

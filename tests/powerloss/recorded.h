@@ -31,7 +31,11 @@ struct Told {
   std::set<Place> acked;                                                    // 200
   std::set<Place> rejected;                                                 // 200
   std::map<std::pair<std::string, std::uint32_t>, std::int64_t> frontiers;  // of group `g`
+  bool subscribed = false;                                                  // 200
 };
+
+// What the one client asks for.
+[[nodiscard]] api::SubscribeRequest subscribe_request();
 
 class Recorded {
  public:
@@ -46,7 +50,7 @@ class Recorded {
  private:
   void every(std::int64_t least_ms, std::int64_t most_ms, std::function<void()> what);
   void publish();
-  void subscribe(const std::string& topic);
+  void subscribe();
   void poll();
   void received(const std::vector<channel::Delivery>& got);
   void settle(delivery::Verb verb, std::vector<std::string> ids, std::vector<Place> places);
