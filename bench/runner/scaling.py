@@ -27,7 +27,7 @@ def p9_in_process(options):
             row("in process, 1 000 partitions", "1000 partitions", "1 shard", "16 partitions", 0.8, 0.9),
             row("the same in key order", "keys, 1000 partitions", "keys, 16 partitions", "16 partitions", 0.8, 0.9),
             row("the same in key order, credit in bytes used up", "bytes, 1000 partitions", "bytes, 16 partitions",
-                "16 partitions", 0.8, 0.9)]
+                "16 partitions", None, 0.9)]
 
 
 def p9_network(options):

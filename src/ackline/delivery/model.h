@@ -106,35 +106,38 @@ struct Progress {
         wheel(now),
         start(from) {}
 
+  // What every delivery touches lies together: with a thousand partitions all of it is cold.
   ProgressKey key;
   Group* group;
   Partition* partition;
-  frontier::Frontier frontier;  // idle in a lane
-  SlotSlab slots;
-  io::TimerWheel<SlotSlab> wheel;
-  KeyTable keys;
-  DeadTable dead;
-  std::unique_ptr<LaneState> lane;
-  Generation generation{1};
-  Offset start;
   std::uint32_t next_offer = 0;
-  SlotList ready;           // may be offered again, oldest first
-  SlotList ready_suspects;  // the same, for a client without a suspect
-  boost::unordered_flat_map<std::uint32_t, std::string> errors;  // last error, by slot
-
-  std::uint64_t leased = 0;
-  std::uint64_t waiting = 0;  // all that is in a slot and not leased
-  std::uint64_t gone = 0;
-  bool clamped = false;
-  Offset known_end;      // one past the highest offset that is settled or was in flight
-  Offset offered_below;  // offsets below may have been offered before (an earlier generation)
-
-  // Work.
   Place place = Place::kIdle;
   bool in_parked = false;    // listed in Group::parked, perhaps from before
   bool went_hungry = false;  // parked without having offered anything: it looks first next time
   bool ahead_limited = false;
-  bool reading = false;                   // a read is on its way
+  bool reading = false;  // a read is on its way
+  bool resend_queued = false;
+  bool clamped = false;
+  bool touched = false;          // restored, or a record spoke of it
+  std::uint32_t node = kNoSlot;  // timer of the earliest thing here
+  std::uint64_t leased = 0;
+  std::uint64_t waiting = 0;  // all that is in a slot and not leased
+  Generation generation{1};
+  Offset known_end;      // one past the highest offset that is settled or was in flight
+  Offset offered_below;  // offsets below may have been offered before (an earlier generation)
+  std::unique_ptr<LaneState> lane;
+  frontier::Frontier frontier;  // idle in a lane
+  SlotSlab slots;
+  SlotList ready;           // may be offered again, oldest first
+  SlotList ready_suspects;  // the same, for a client without a suspect
+  io::TimerWheel<SlotSlab> wheel;
+  KeyTable keys;
+  DeadTable dead;
+  Offset start;
+  boost::unordered_flat_map<std::uint32_t, std::string> errors;  // last error, by slot
+  std::uint64_t gone = 0;
+
+  // Work.
   std::optional<MonoMs> read_again_at;    // after one that failed
   std::optional<ReadPlace> arrived_from;  // one that came
   log::ReadBatch arrived;
@@ -149,10 +152,6 @@ struct Progress {
     std::uint32_t offer;
   };
   std::deque<Resend> resends;
-  bool resend_queued = false;
-
-  std::uint32_t node = kNoSlot;  // timer of the earliest thing here
-  bool touched = false;          // restored, or a record spoke of it
   boost::unordered_flat_map<std::int64_t, std::uint32_t> recovery;  // offset -> slot, in recovery
 
   [[nodiscard]] bool is_lane() const { return lane != nullptr; }

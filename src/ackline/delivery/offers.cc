@@ -14,7 +14,11 @@ namespace ackline::delivery {
 
 namespace {
 
-constexpr std::uint32_t kQuantum = 64;     // events of one partition before the next has its turn
+// Events of one partition before the next has its turn: fewer where many wait for theirs, so that
+// what is in flight of all of them stays in the processor's cache.
+constexpr std::uint32_t kQuantum = 64;
+constexpr std::uint32_t kQuantumLeast = 16;
+constexpr std::uint32_t kRoundEvents = 2048;
 constexpr std::uint32_t kSiftEvents = 64;  // least to read where not every event is offered
 
 bool expired(const log::StoredEvent& event, WallMs now) {
@@ -50,7 +54,9 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
     group.run.pop_front();
     progress.place = Place::kIdle;
     std::uint32_t used = 0;
-    const Served served = serve(progress, std::min(budget, kQuantum), used);
+    const auto waiting = static_cast<std::uint32_t>(group.run.size() + 1);
+    const std::uint32_t quantum = std::clamp(kRoundEvents / waiting, kQuantumLeast, kQuantum);
+    const Served served = serve(progress, std::min(budget, quantum), used);
     if (offered_ > 0) {
       count(progress, DeliveryEvent::kOffered, std::exchange(offered_, 0));
     }

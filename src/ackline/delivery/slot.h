@@ -140,7 +140,7 @@ class SlotSlab {
   }
 
  private:
-  static constexpr unsigned kShift = 7;
+  static constexpr unsigned kShift = 4;
   static constexpr std::uint32_t kMask = (1U << kShift) - 1;
   static constexpr std::int64_t kBack = std::int64_t{1} << 30U;
   using Chunk = std::array<Slot, 1U << kShift>;

@@ -32,13 +32,13 @@ std::uint64_t mask_in_word(std::uint64_t offset, std::uint64_t begin, std::uint6
 constinit const BitWindow::Chunk BitWindow::kNoneChunk{};
 constinit const BitWindow::Chunk BitWindow::kSettledChunk = [] {
   Chunk chunk;
-  chunk.exists.fill(kAll);
+  for (Word& word : chunk.words) word.exists = kAll;
   chunk.exists_count = kChunkOffsets;
   return chunk;
 }();
 constinit const BitWindow::Chunk BitWindow::kGapChunk = [] {
   Chunk chunk;
-  chunk.open.fill(kAll);
+  for (Word& word : chunk.words) word.open = kAll;
   return chunk;
 }();
 
@@ -79,7 +79,7 @@ void BitWindow::trim(bool empty) {
   }
   const std::size_t fit = std::bit_ceil(size_);
   if (fit < ring_.size()) {
-    std::vector<ChunkPtr> smaller(fit);
+    Ring smaller(fit);
     for (std::size_t i = 0; i < size_; ++i) {
       smaller[i] = std::move(slot(base_ + i));
     }
@@ -95,7 +95,7 @@ void BitWindow::reach(std::uint64_t number) {
     return;
   }
   if (wanted > ring_.size()) {
-    std::vector<ChunkPtr> larger(std::bit_ceil(wanted));
+    Ring larger(std::bit_ceil(wanted));
     for (std::size_t i = 0; i < size_; ++i) {
       larger[i] = std::move(slot(base_ + i));
     }
@@ -126,12 +126,12 @@ void BitWindow::set(std::uint64_t offset, Mark mark) {
   const std::size_t word = word_of(offset);
   const unsigned bit = offset & 63U;
   Chunk& chunk = writable(number);
-  const std::uint64_t exists = chunk.exists[word];
-  const std::uint64_t open = chunk.open[word];
+  const std::uint64_t exists = chunk.words[word].exists;
+  const std::uint64_t open = chunk.words[word].open;
   const std::uint64_t exists_new = mark == Mark::kSettled || mark == Mark::kPending ? 1 : 0;
   const std::uint64_t open_new = mark == Mark::kPending || mark == Mark::kKnownGap ? 1 : 0;
-  chunk.exists[word] = (exists & ~(1ULL << bit)) | (exists_new << bit);
-  chunk.open[word] = (open & ~(1ULL << bit)) | (open_new << bit);
+  chunk.words[word].exists = (exists & ~(1ULL << bit)) | (exists_new << bit);
+  chunk.words[word].open = (open & ~(1ULL << bit)) | (open_new << bit);
   chunk.exists_count += static_cast<std::uint32_t>(exists_new - (exists >> bit & 1U));
   chunk.pending_count +=
       static_cast<std::uint32_t>((exists_new & open_new) - ((exists & open) >> bit & 1U));
@@ -144,14 +144,14 @@ void BitWindow::set_word(std::uint64_t offset, std::uint64_t mask, Mark mark) {
   const std::uint64_t number = offset >> kChunkShift;
   const std::size_t word = word_of(offset);
   Chunk& chunk = writable(number);
-  const std::uint64_t exists = chunk.exists[word];
-  const std::uint64_t open = chunk.open[word];
+  const std::uint64_t exists = chunk.words[word].exists;
+  const std::uint64_t open = chunk.words[word].open;
   const bool exists_new = mark == Mark::kSettled || mark == Mark::kPending;
   const bool open_new = mark == Mark::kPending || mark == Mark::kKnownGap;
   const std::uint64_t exists_after = exists_new ? exists | mask : exists & ~mask;
   const std::uint64_t open_after = open_new ? open | mask : open & ~mask;
-  chunk.exists[word] = exists_after;
-  chunk.open[word] = open_after;
+  chunk.words[word].exists = exists_after;
+  chunk.words[word].open = open_after;
   chunk.exists_count += static_cast<std::uint32_t>(bits_of(exists_after) - bits_of(exists));
   chunk.pending_count +=
       static_cast<std::uint32_t>(bits_of(exists_after & open_after) - bits_of(exists & open));
@@ -189,7 +189,7 @@ std::uint64_t BitWindow::find(std::uint64_t from, std::uint64_t end, Skip skip, 
     }
     const std::uint64_t stop = std::min(end, chunk_end);
     while (at < stop) {
-      const Word word{chunk.exists[word_of(at)], chunk.open[word_of(at)]};
+      const Word word = chunk.words[word_of(at)];
       const std::uint64_t hits = pick(word) & (kAll << (at & 63U));
       if (hits != 0) {
         at = (at & ~63ULL) + static_cast<std::uint64_t>(std::countr_zero(hits));

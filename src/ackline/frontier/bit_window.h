@@ -53,16 +53,16 @@ class BitWindow {
   [[nodiscard]] Mark at(std::uint64_t offset) const {
     const Chunk& chunk = chunk_at(offset >> kChunkShift);
     const std::uint64_t bit = 1ULL << (offset & 63U);
-    const std::size_t word = word_of(offset);
-    const bool exists = (chunk.exists[word] & bit) != 0;
-    const bool open = (chunk.open[word] & bit) != 0;
+    const Word& word = chunk.words[word_of(offset)];
+    const bool exists = (word.exists & bit) != 0;
+    const bool open = (word.open & bit) != 0;
     return exists ? (open ? Mark::kPending : Mark::kSettled)
                   : (open ? Mark::kKnownGap : Mark::kNone);
   }
   // The 64 offsets from `offset & ~63`.
   [[nodiscard]] Word word_at(std::uint64_t offset) const {
     const Chunk& chunk = chunk_at(offset >> kChunkShift);
-    return {chunk.exists[word_of(offset)], chunk.open[word_of(offset)]};
+    return chunk.words[word_of(offset)];
   }
   // `offset` is at or above the ring's start. Grows the ring when it has to.
   void set(std::uint64_t offset, Mark mark);
@@ -96,11 +96,11 @@ class BitWindow {
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
+  // Both bits of an offset share a cache line: with many partitions each chunk is cold.
   struct Chunk {
-    std::array<std::uint64_t, kChunkWords> exists{};
-    std::array<std::uint64_t, kChunkWords> open{};
     std::uint32_t exists_count = 0;
     std::uint32_t pending_count = 0;
+    std::array<Word, kChunkWords> words{};
   };
   static const Chunk kNoneChunk;
   static const Chunk kSettledChunk;
@@ -140,7 +140,8 @@ class BitWindow {
   [[nodiscard]] std::uint64_t find_last(std::uint64_t begin, std::uint64_t end, Skip skip,
                                         Pick pick) const;
 
-  std::vector<ChunkPtr> ring_;  // a power of two long, or empty
+  using Ring = std::vector<ChunkPtr>;  // a power of two long, or empty
+  Ring ring_;
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   std::uint64_t base_ = 0;  // chunk number at head_

@@ -122,11 +122,11 @@ class TimerWheel {
     return static_cast<std::uint32_t>(time >> (level * kDigitBits)) & (kBuckets - 1);
   }
   [[nodiscard]] Bucket& bucket(std::uint32_t number) {
-    auto& level = levels_[number / kBuckets];
-    if (!level) {
-      level = std::make_unique<std::array<Bucket, kBuckets>>();
+    auto& buckets = levels_[number / kBuckets].buckets;
+    if (!buckets) {
+      buckets = std::make_unique<std::array<Bucket, kBuckets>>();
     }
-    return (*level)[number % kBuckets];
+    return (*buckets)[number % kBuckets];
   }
 
   [[nodiscard]] std::uint32_t bucket_for(std::uint64_t due) const {
@@ -143,7 +143,7 @@ class TimerWheel {
     if (list.empty()) {
       links.prev = kBucketCode | number;
       list.first = index;
-      used_[number / kBuckets] |= 1ULL << (number % kBuckets);
+      levels_[number / kBuckets].used |= 1ULL << (number % kBuckets);
       levels_used_ |= 1U << (number / kBuckets);
     } else {
       links.prev = list.last;
@@ -159,8 +159,8 @@ class TimerWheel {
       const std::uint32_t number = links.next & ~kBucketCode;
       bucket(number) = Bucket{};
       const unsigned level = number / kBuckets;
-      used_[level] &= ~(1ULL << (number % kBuckets));
-      if (used_[level] == 0) {
+      levels_[level].used &= ~(1ULL << (number % kBuckets));
+      if (levels_[level].used == 0) {
         levels_used_ &= ~(1U << level);
       }
     } else if (is_first) {
@@ -184,23 +184,27 @@ class TimerWheel {
     }
     for (std::uint32_t rest = levels_used_ & ~1U; rest != 0; rest &= rest - 1) {
       const auto level = static_cast<unsigned>(std::countr_zero(rest));
-      if ((used_[level] >> digit(now_, level) & 1U) != 0) {
+      if ((levels_[level].used >> digit(now_, level) & 1U) != 0) {
         return Event{now_, level * kBuckets + digit(now_, level)};
       }
     }
     const auto level = static_cast<unsigned>(std::countr_zero(levels_used_));
-    const auto first = static_cast<std::uint32_t>(std::countr_zero(used_[level]));
+    const auto first = static_cast<std::uint32_t>(std::countr_zero(levels_[level].used));
     const unsigned shift = level * kDigitBits;
     const std::uint64_t below = (std::uint64_t{kBuckets} << shift) - 1;  // top level: all ones
     const std::uint64_t at = (now_ & ~below) | (std::uint64_t{first} << shift);
     return Event{at, level * kBuckets + first};
   }
 
+  // Of a level together: with a wheel a partition each is cold.
+  struct Level {
+    std::uint64_t used = 0;  // bit per bucket that is not empty
+    std::unique_ptr<std::array<Bucket, kBuckets>> buckets;
+  };
   std::uint64_t now_;
   std::size_t size_ = 0;
-  std::array<std::uint64_t, kLevels> used_{};  // bit per bucket that is not empty
-  std::array<std::unique_ptr<std::array<Bucket, kBuckets>>, kLevels> levels_;
   std::uint32_t levels_used_ = 0;
+  std::array<Level, kLevels> levels_;
 };
 
 }  // namespace ackline::io
