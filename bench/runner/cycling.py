@@ -128,6 +128,7 @@ def p6(options):
             servers[words] = peers.server(where, **more)
             stack.callback(servers[words].close)
             topic_for_cycles(servers[words])
+            our_round(servers[words], "batches", options.scale(600_000))  # until its journal files come back
         nats = rivals.JetStream(nats_home, False)
         stack.callback(nats.close)
         client = nats.client("latency", 1, 1)

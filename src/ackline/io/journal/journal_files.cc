@@ -9,7 +9,9 @@
 namespace ackline::io::journal {
 namespace {
 
-constexpr std::size_t kFillBytes = std::size_t{1} << 20;
+// A sync of the journal waits for what the disk is busy with: a file is filled in steps that keep
+// it waiting for a fraction of a millisecond, not for all of the file.
+constexpr std::size_t kFillBytes = std::size_t{256} << 10;
 constexpr std::uint64_t kMilestoneBytes = 64 * 1024;
 
 Result<void> fill_with_zeros(File& file, std::uint64_t size) {
@@ -19,6 +21,7 @@ Result<void> fill_with_zeros(File& file, std::uint64_t size) {
   for (std::uint64_t at = 0; at < size; at += zeros.size()) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(zeros.size(), size - at));
     if (auto done = file.write(at, ByteView(zeros).first(count)); !done) return done;
+    if (auto done = file.sync(); !done) return done;
   }
   return {};
 }
