@@ -225,12 +225,22 @@ void Simulation::patch(GroupPlan& group) {
   patch.topic = group.facts.topic;
   patch.group = group.facts.name;
   patch.backoff_ms = {more_.between(0, 300), more_.between(0, 2000)};
+  std::optional<Ordering> ordering = group.ordering;
+  if (more_.chance(1, 3)) {
+    static constexpr Ordering kAll[] = {Ordering::kNone, Ordering::kKey, Ordering::kPartition};
+    ordering = kAll[more_.below(std::size(kAll))];
+    patch.ordering = api_ordering(*ordering);
+    group.ordering.reset();
+    group.facts.ordering = Ordering::kNone;  // what is checked of it
+    checker_->unordered(patch.topic, patch.group);
+  }
   const std::uint32_t edge = any_edge();
-  call(edge, [this, edge, patch, at = &group] {
-    admin(edge).patch_group(patch, [this, patch, at](Result<api::GroupPatched> patched) {
+  call(edge, [this, edge, patch, ordering, at = &group] {
+    admin(edge).patch_group(patch, [this, patch, ordering, at](Result<api::GroupPatched> patched) {
       if (dying()) return;
       at->patching = false;
       if (patched) at->backoff_ms = *patch.backoff_ms;
+      if (patched) at->ordering = ordering;
       note(fmt::format("patch of {}: {}", patch.group, patched ? "ok" : patched.error().detail));
     });
   });

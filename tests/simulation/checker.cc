@@ -209,6 +209,10 @@ void Checker::unsubscribed(const std::string& client, const std::string& topic,
   if (group->facts.broadcast) drop_group(topic, name);
 }
 
+void Checker::unordered(const std::string& topic, const std::string& name) {
+  if (Group* group = group_of(topic, name)) group->facts.ordering = Ordering::kNone;
+}
+
 void Checker::deleting_group(const std::string& topic, const std::string& name) {
   Group* group = group_of(topic, name);
   if (group == nullptr) return;

@@ -31,6 +31,7 @@ class Checker {
     bool hold = true;
     bool sync_commit = true;
     bool ack_sync = false;
+    std::uint32_t restarts_max = 20;  // an offer that lived through so many starts is dead
   };
   Checker(Ms slack_ms, Ms grace_ms, Modes modes)
       : slack_ms_(slack_ms), grace_ms_(grace_ms), modes_(modes) {}
@@ -55,6 +56,8 @@ class Checker {
                   const std::map<std::uint32_t, std::int64_t>& start);
   void unsubscribing(const std::string& client, const std::string& topic, const std::string& group);
   void unsubscribed(const std::string& client, const std::string& topic, const std::string& group);
+  // Its ordering is or was about to be changed: nothing is checked of it any more.
+  void unordered(const std::string& topic, const std::string& group);
   void deleting_group(const std::string& topic, const std::string& group);
   void deleted_group(const std::string& topic, const std::string& group, bool done);
   // Not `opened`: it may have been, the answer was not heard.

@@ -42,9 +42,9 @@ bool Checker::expired(const Event& event) const {
 }
 
 bool Checker::maybe_dead(const Group& group, const State& state) const {
-  return state.dead || state.reject_asked ||
-         state.attempts + (group.disruptions - std::min(group.disruptions, state.disrupted)) >=
-             group.facts.max_attempts;
+  const std::uint64_t since = group.disruptions - std::min(group.disruptions, state.disrupted);
+  return state.dead || state.reject_asked || state.attempts + since >= group.facts.max_attempts ||
+         since >= 2ULL * modes_.restarts_max;  // each death counts as two
 }
 
 bool Checker::maybe_terminal(const Group& group, const Part& part, const Log& log,

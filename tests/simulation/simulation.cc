@@ -63,13 +63,14 @@ void Simulation::plan() {
     world.flush_ms = more_.between(10, 200);
   }
   moves_rows_ = more_.chance(1, 8);
+  if (more_.chance(1, 3)) world.restarts_max = static_cast<std::uint32_t>(more_.between(2, 4));
   result_.rows = world.rows || moves_rows_;
   admins_ = more_.chance(1, 2);
   drains_ = more_.chance(1, 6);
   checker_ = std::make_unique<Checker>(
       3 + 6 * world.times.handover_max_ms + 5 * world.times.storage_max_ms,
       world.reconnect_grace_ms,
-      Checker::Modes{world.retention_hold, world.sync_commit, world.ack_sync});
+      Checker::Modes{world.retention_hold, world.sync_commit, world.ack_sync, world.restarts_max});
   world_ = std::make_unique<World>(world);
   world_->on_death = [this](Death how, Durable durable) { on_death(how, durable); };
   active_ms_ = random_.between(32'000, 68'000);
@@ -101,6 +102,10 @@ void Simulation::plan() {
     group.facts.ordering = ordering < 2   ? Ordering::kNone
                            : ordering < 4 ? Ordering::kKey
                                           : Ordering::kPartition;
+    group.ordering = group.facts.ordering;
+    if (more_.chance(1, 4)) {
+      group.max_in_flight_bytes = static_cast<std::uint64_t>(more_.between(1500, 8000));
+    }
     if (random_.chance(1, 4)) group.facts.filter_type = "t.a";
     group.ack_timeout_ms = random_.between(800, 5000);
     group.max_lease_ms = group.ack_timeout_ms * random_.between(1, 4);
@@ -135,6 +140,7 @@ void Simulation::plan() {
       client->group = g;
       client->topic = topic;
       client->streams = random_.chance(1, 2);
+      if (c > 0 && more_.chance(1, 4)) client->partitions = {0};
       clients_.push_back(std::move(client));
     }
   }

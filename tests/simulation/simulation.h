@@ -72,6 +72,9 @@ class Simulation {
     std::int64_t ack_timeout_ms = 0;
     std::int64_t max_lease_ms = 0;
     std::uint32_t max_in_flight = 0;
+    std::optional<std::uint64_t> max_in_flight_bytes;
+    // Nullopt while nobody knows which of two it is.
+    std::optional<Ordering> ordering;
     std::vector<std::int64_t> backoff_ms;
     bool earliest = true;
     std::optional<std::int64_t> start_offset;
@@ -90,6 +93,7 @@ class Simulation {
     std::size_t group = 0;
     std::size_t topic = 0;
     bool streams = false;
+    std::vector<std::uint32_t> partitions;  // the only ones that it takes; empty: all
     bool subscribed = false;
     bool busy = false;  // a subscribe or unsubscribe is under way
     std::uint32_t edge = 0;
@@ -128,6 +132,7 @@ class Simulation {
   [[nodiscard]] std::uint32_t any_edge();
 
   // workload.cc
+  [[nodiscard]] static delivery::Ordering api_ordering(Ordering ordering);
   void start_work();
   void publish_some();
   void client_turn(std::size_t index);

@@ -1,6 +1,7 @@
 // Publishers and clients: what they do, seeded, and how the checker is told.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "ackline/base/check.h"
@@ -27,12 +28,6 @@ bool certain(const Error& error) {
   }
 }
 
-delivery::Ordering api_ordering(Ordering ordering) {
-  return ordering == Ordering::kKey         ? delivery::Ordering::kKey
-         : ordering == Ordering::kPartition ? delivery::Ordering::kPartition
-                                            : delivery::Ordering::kNone;
-}
-
 delivery::Verb api_verb(Verb verb) {
   switch (verb) {
     case Verb::kAck:
@@ -48,6 +43,12 @@ delivery::Verb api_verb(Verb verb) {
 }
 
 }  // namespace
+
+delivery::Ordering Simulation::api_ordering(Ordering ordering) {
+  return ordering == Ordering::kKey         ? delivery::Ordering::kKey
+         : ordering == Ordering::kPartition ? delivery::Ordering::kPartition
+                                            : delivery::Ordering::kNone;
+}
 
 void Simulation::start_work() {
   every(40, 320, [this] {
@@ -178,13 +179,15 @@ void Simulation::subscribe(Client& client) {
     request.start = api::AtTime{world_->time().clock().wall().plus(-*group.start_back_ms)};
   }
   request.dead_letter_expired = group.dead_letter_expired;
-  request.ordering = api_ordering(group.facts.ordering);
+  request.partitions = client.partitions;
+  if (group.ordering) request.ordering = api_ordering(*group.ordering);
   request.max_attempts = group.facts.max_attempts;
   if (!group.backoff_ms.empty()) request.backoff_ms = group.backoff_ms;
   if (!group.facts.filter_type.empty()) {
     request.filter_json = group.filter_json;
   }
   request.max_in_flight = group.max_in_flight;
+  request.max_in_flight_bytes = group.max_in_flight_bytes;
   request.ack_timeout_ms = group.ack_timeout_ms;
   request.max_lease_ms = group.max_lease_ms;
   client.busy = true;
@@ -365,6 +368,11 @@ void Simulation::received(Client& client, std::uint64_t turn,
     seen.lease_ms = one.lease_ms;
     seen.resent = one.resent;
     seen.lane = one.lane_id;
+    if (!client.partitions.empty() &&
+        std::ranges::find(client.partitions, seen.partition) == client.partitions.end()) {
+      checker_->fail("a client gets the partitions that it named",
+                     fmt::format("{} of {}", seen.partition, client.id));
+    }
     seen.event = std::strtoull(std::string(frame->get("id").substr(1)).c_str(), nullptr, 10);
     seen.payload = frame->data();
     note(fmt::format("{} got event {} {}:{} attempt {} lease {} {}{}{}", client.id, seen.event,

@@ -294,6 +294,7 @@ runtime::NodeOptions World::node_options() {
   options.shard.ack_sync = options_.ack_sync;
   options.shard.sync_interval_ms = options_.sync_interval_ms;
   options.shard.dispatcher.ahead_max = options_.ahead_max;
+  options.shard.dispatcher.restarts_max = options_.restarts_max;
   options.shard.dispatcher.suspects_per_client = options_.suspects_per_client;
   options.shard.dispatcher.read_events = options_.read_events;
   options.shard.dispatcher.read_bytes = options_.read_bytes;

@@ -52,6 +52,7 @@ struct WorldOptions {
   std::uint32_t suspects_per_client = 1;
   std::uint32_t read_events = 256;
   std::uint32_t read_bytes = 256 * 1024;
+  std::uint32_t restarts_max = 20;
   bool rows = false;               // `delivery.store: rocksdb`
   std::size_t cache_entries = 10;  // of rows
   std::int64_t flush_ms = 100;

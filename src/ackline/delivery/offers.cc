@@ -17,7 +17,7 @@ namespace {
 // Events of one partition before the next has its turn: fewer where many wait for theirs, so that
 // what is in flight of all of them stays in the processor's cache.
 constexpr std::uint32_t kQuantum = 64;
-constexpr std::uint32_t kQuantumLeast = 16;
+constexpr std::uint32_t kQuantumLeast = 32;
 constexpr std::uint32_t kRoundEvents = 2048;
 constexpr std::uint32_t kSiftEvents = 64;  // least to read where not every event is offered
 

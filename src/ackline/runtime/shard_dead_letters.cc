@@ -142,7 +142,10 @@ void Shard::write_dead_letter(const delivery::DeadLetterRequest& request,
 
 void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
                                Result<Offset> dlq_offset) {
-  const auto change = dead_letter_writes_.note(dlq_offset.has_value());
+  // Retention took a lane's event meanwhile: there is nothing to write, and the delivery is over.
+  const bool gone = !dlq_offset && dlq_offset.error().code == ErrorCode::kNotFound &&
+                    request.key.progress != request.group;
+  const auto change = dead_letter_writes_.note(dlq_offset.has_value() || gone);
   if (change == Repeated::Change::kWorksAgain) {
     log_info("dead letters are written again", {{"shard", options_.index}});
   } else if (change == Repeated::Change::kBroke) {
@@ -158,7 +161,7 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
   for (WaitingSettle& one : take_waiting(request)) {
     if (one.again) {
       settle(one.request(), std::move(one.done));
-    } else if (!dlq_offset) {
+    } else if (!dlq_offset && !gone) {
       one.done(fail(dlq_offset));
     } else {
       settled_releases().push_back([done = std::move(one.done)](const Error* error) mutable {
