@@ -2,8 +2,6 @@
 import contextlib
 import statistics
 import subprocess
-import sys
-import time
 
 from bench.runner import peers, rivals
 from bench.runner.publishing import directories
@@ -95,25 +93,27 @@ def rows_of(kind, durable, lanes):
     return rows
 
 
-def p4_p5(options):
-    """All rivals, or those that --peers names; one that cannot be had fails, and the others go on."""
-    rows, failed = [], []
-    for name in options.peers:
+def against(name):
+    """The workload P4 and P5 beside one rival, unless --peers leaves it out."""
+    def workload(options):
+        rows, failed = [], []
         kind, variants = rivals.ALL[name]
         modes = ("single", "messages", "batches") if kind is rivals.JetStream else ("single", "batches")
-        for durable in variants:
-            begin = time.monotonic()
+        for durable in variants if name in options.peers else ():
             try:
                 rows += rows_of(kind, durable, pairs_of(options, kind, durable, modes))
             except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
                 failed.append(f"{rivals.variant_name(kind, durable)}: {error}")
                 print(f"P4: {failed[-1]}", flush=True)
-            print(f"  {rivals.variant_name(kind, durable)}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
-    if failed:
         # Kept apart from the rows that could be measured: those are worth having.
         options.failures += [f"P4, P5: {text}" for text in failed]
-    rows.sort(key=lambda row: row.row)
-    return rows
+        rows.sort(key=lambda row: row.row)
+        return rows
+    workload.__name__ = f"p4_p5_{name}"
+    return workload
+
+
+P4_P5 = [against(name) for name in rivals.ALL]
 
 
 def p6(options):

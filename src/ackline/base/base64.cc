@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ackline {
 namespace {
@@ -20,21 +21,42 @@ constexpr std::array<std::uint8_t, 256> kValues = [] {
   return values;
 }();
 
+// The two digits of each 12 bits: half the look-ups of one digit at a time.
+constexpr std::array<std::array<char, 2>, 4096> kPairs = [] {
+  std::array<std::array<char, 2>, 4096> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i] = {kAlphabet[i >> 6U], kAlphabet[i & 63U]};
+  }
+  return pairs;
+}();
+
+std::uint32_t octet(std::string_view bytes, std::size_t at) {
+  return static_cast<unsigned char>(bytes[at]);
+}
+
 }  // namespace
 
 void append_base64(std::string& out, std::string_view bytes) {
-  out.reserve(out.size() + (bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t count = bytes.size() - at < 3 ? bytes.size() - at : 3;
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      group = group << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+  const std::size_t before = out.size();
+  const std::size_t length = (bytes.size() + 2) / 3 * 4;
+  out.resize_and_overwrite(before + length, [&](char* text, std::size_t /*may be more*/) {
+    char* to = text + before;
+    std::size_t at = 0;
+    for (; at + 3 <= bytes.size(); at += 3, to += 4) {
+      const std::uint32_t group =
+          octet(bytes, at) << 16U | octet(bytes, at + 1) << 8U | octet(bytes, at + 2);
+      std::memcpy(to, kPairs[group >> 12U].data(), 2);
+      std::memcpy(to + 2, kPairs[group & 0xFFFU].data(), 2);
     }
-    out.push_back(kAlphabet[group >> 18U]);
-    out.push_back(kAlphabet[group >> 12U & 63U]);
-    out.push_back(count > 1 ? kAlphabet[group >> 6U & 63U] : '=');
-    out.push_back(count > 2 ? kAlphabet[group & 63U] : '=');
-  }
+    if (const std::size_t rest = bytes.size() - at; rest > 0) {
+      const std::uint32_t group =
+          octet(bytes, at) << 16U | (rest > 1 ? octet(bytes, at + 1) << 8U : 0U);
+      std::memcpy(to, kPairs[group >> 12U].data(), 2);
+      to[2] = rest > 1 ? kAlphabet[group >> 6U & 63U] : '=';
+      to[3] = '=';
+    }
+    return before + length;
+  });
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {
