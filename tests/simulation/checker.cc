@@ -170,7 +170,7 @@ void Checker::subscribed(const GroupFacts& facts, const std::string& client, Ms 
     if (!group->start_known) {
       part.start = offset;
       part.frontier = offset - 1;
-    } else if (part.generation == 1 && part.reopened_at < 0 && !part.unsure &&
+    } else if (part.generation == 1 && part.reopened_at < 0 && part.start_sure &&
                part.start != offset) {
       fail("a start is resolved once (4)",
            fmt::format("{}/{} partition {}: {} and now {}", facts.topic, facts.name, partition,
@@ -314,7 +314,8 @@ void Checker::died(bool power_cut, Ms durable_before, Ms offers_before) {
           const Client& client = clients_[offer.client];
           const bool lost = client.loss_at && *client.loss_at <= now_ + slack_ms_ &&
                             offer.at <= client.closed_at + slack_ms_;
-          offer.over = offer.over || offer.extending || lost;
+          const bool worn_out = ++offer.starts >= modes_.restarts_max;
+          offer.over = offer.over || offer.extending || lost || worn_out;
         }
       }
       for (auto& [offset, state] : part.states) {

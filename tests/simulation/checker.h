@@ -149,6 +149,7 @@ class Checker {
     bool resent = false;     // first seen as a resend: the offer itself may come after it
     bool dropped = false;    // a reset dropped it: its id is stale for ever
     std::uint64_t disruptions = 0;
+    std::uint32_t starts = 0;  // that it may have lived through
   };
   // One event for one group.
   struct State {
@@ -171,6 +172,7 @@ class Checker {
     std::int64_t start = 0;
     std::map<std::int64_t, State> states;
     std::int64_t maybe_start = 0;  // of a reset that may have been done
+    bool start_sure = true;        // nothing that may have been done moved it
     std::uint32_t generation = 1;
     std::int64_t frontier = -1;
     Ms frontier_at = -1;

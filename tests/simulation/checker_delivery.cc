@@ -163,6 +163,8 @@ void Checker::check_exclusive(const Group& group, State& state, const DeliverySe
   static_cast<void>(group);
   for (const Offer& offer : state.offers) {
     if (offer.over || offer.extending) continue;
+    // A lane takes what is terminal, for whatever reason that was possible: its lease was over.
+    if (!seen.lane.empty() && offer.lane.empty()) continue;
     Ms until = offer.lease_end;
     const auto client = clients_.find(offer.client);
     if (client != clients_.end() && client->second.loss_at &&

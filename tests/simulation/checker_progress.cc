@@ -102,14 +102,16 @@ void Checker::apply_reset(Part& part, Ms invoked) {
 void Checker::apply_perhaps(const Group& group, Part& part) {
   part.unsure = true;
   part.ordered_from = INT64_MAX;
+  part.start_sure = false;
   if (part.pending_reset) {
-    part.maybe_start = std::max(part.maybe_start, part.pending_to);
+    part.maybe_start = std::max({part.maybe_start, part.pending_to, part.start});
   } else if (part.pending_to < part.start) {
     part.maybe_start = std::max(part.maybe_start, part.start);  // it may begin where it began
   }
   part.start = std::min(part.start, part.pending_to);
   for (auto& [offset, state] : part.states) {
     state.reopened = false;
+    state.skipped = state.skipped && offset < part.pending_to;
     if (part.pending_reset || state.acked || state.ack_possible || maybe_dead(group, state)) {
       for (Offer& offer : state.offers) offer.over = true;
     }

@@ -21,7 +21,7 @@ struct GroupFacts {
   bool broadcast = false;
   std::uint32_t max_attempts = 6;
   std::string filter_type;  // "" = none: else only events of this type match
-  bool fleeting = false;    // the topic keeps only so many bytes of what no group needs
+  bool fleeting = false;    // the topic does not keep what no group needs
 };
 
 struct EventFacts {

@@ -94,7 +94,8 @@ void Simulation::plan() {
     GroupPlan group;
     const std::size_t topic = g < topics ? g : random_.below(topics);
     group.facts.topic = topics_[topic].name;
-    group.facts.fleeting = topics_[topic].retention.bytes.has_value();
+    const api::Retention& retention = topics_[topic].retention;
+    group.facts.fleeting = retention.bytes.has_value() || retention.age_ms.has_value();
     group.facts.broadcast = g >= 2 && random_.chance(1, 2);
     group.facts.name = group.facts.broadcast ? fmt::format("b{}", g) : fmt::format("g{}", g);
     group.facts.max_attempts = static_cast<std::uint32_t>(random_.between(2, 5));

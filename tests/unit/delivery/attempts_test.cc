@@ -202,6 +202,23 @@ TEST_F(AttemptsTest, Invariant14TwentyUncleanStartsMakeADeadLetter) {
   EXPECT_EQ(frontier(), 0);
 }
 
+TEST_F(AttemptsTest, Invariant14StartsAreCountedForOneOffer) {
+  const Offer first = one();
+  for (std::uint32_t epoch = 2; epoch < 16; ++epoch) again(epoch);
+  EXPECT_TRUE(settle(Verb::kNack, first.id, "c1"));
+  advance(60'000);
+  run();
+  EXPECT_EQ(progress().in_flight, 1U);  // the second offer
+  for (std::uint32_t epoch = 16; epoch < 35; ++epoch) {
+    if (epoch == 20) checkpoint();
+    again(epoch);
+  }
+  EXPECT_EQ(progress().in_flight, 1U);
+  EXPECT_TRUE(dead_requests.empty());
+  again(35);
+  EXPECT_EQ(dead_requests.size(), 1U);
+}
+
 TEST_F(AttemptsTest, Invariant14AClientHoldsOneSuspectAtATime) {
   append_many(3);
   run();
