@@ -44,7 +44,8 @@ bool Checker::expired(const Event& event) const {
 bool Checker::maybe_dead(const Group& group, const State& state) const {
   const std::uint64_t since = group.disruptions - std::min(group.disruptions, state.disrupted);
   return state.dead || state.reject_asked || state.attempts + since >= group.facts.max_attempts ||
-         since >= 2ULL * modes_.restarts_max;  // each death counts as two
+         since >= 2ULL * modes_.restarts_max ||  // each death counts as two
+         (!state.offers.empty() && state.offers.back().starts >= modes_.restarts_max);
 }
 
 bool Checker::maybe_terminal(const Group& group, const Part& part, const Log& log,
@@ -140,6 +141,8 @@ void Checker::delivered(const DeliverySeen& seen) {
   offer.lease_end = now_ + seen.lease_ms;
   offer.lane = seen.lane;
   offer.resent = seen.resent;
+  // Nobody knows how many starts it lived through before it was seen.
+  offer.starts = seen.resent ? modes_.restarts_max - 1 : 0;
   // A pause is seen by looking up late: what it hides from an offer on its way is no longer than
   // the time between two looks.
   if (now_ <= paused_until_ + slack_ms_) offer.lease_end -= kLookMs;

@@ -326,7 +326,7 @@ void World::end(Death how) {
 void World::take_down(Death how) {
   if (on_death) on_death(how, durable());
   if (node_ != nullptr) served_until_ = time_.now();
-  if (poisoned_) last_trouble_ = std::max(last_trouble_, time_.now());
+  if (poisoned_ || kv_poisoned_) last_trouble_ = std::max(last_trouble_, time_.now());
   if (how == Death::kPowerCut) {
     fs_.power_cut(random_);
     stores_on_disk_.power_cut(random_);
