@@ -17,12 +17,13 @@ DeliveryId Dispatcher::Impl::id_of(const Progress& progress, std::uint32_t index
           .offer = slot.offer};
 }
 
-std::int64_t Dispatcher::Impl::lease_left(const DeliveryId& id) const {
-  const Progress* progress = route(id.progress, id.partition);
-  const Slot* slot = progress == nullptr ? nullptr : progress->slots.find(id.slot);
+std::int64_t Dispatcher::Impl::leave(const DeliveryId& id) {
+  Progress* progress = route(id.progress, id.partition);
+  Slot* slot = progress == nullptr ? nullptr : progress->slots.find(id.slot);
   if (slot == nullptr || !is_current(*slot, id) || slot->state() != SlotState::kLeased) {
     return 0;
   }
+  progress->slots.set_since(*slot, clock_);
   return std::max<std::int64_t>(progress->slots.due(*slot).value() - clock_.value(), 0);
 }
 
@@ -55,13 +56,13 @@ void Dispatcher::Impl::end_attempt(Progress& progress, std::uint32_t index, stat
       cause != state::EndCause::kWithdrawn && slot.attempt >= progress.max_attempts();
   const std::int64_t wait_ms =
       exhausted ? 0 : std::clamp<std::int64_t>(retry_in_ms, 0, kSlotSpanMaxMs);
-  state::EndRecord end{.progress = progress.key.progress,
-                       .offset = slot.offset,
-                       .slot = index,
-                       .offer = slot.offer,
-                       .cause = cause,
-                       .retry_in_ms = static_cast<std::uint64_t>(wait_ms),
-                       .error = std::string(error)};
+  const state::EndRecord end{.progress = progress.key.progress,
+                             .offset = slot.offset,
+                             .slot = index,
+                             .offer = slot.offer,
+                             .cause = cause,
+                             .retry_in_ms = static_cast<std::uint64_t>(wait_ms),
+                             .error = std::string(error)};
   record(progress, end);
   set_error(progress, index, error);
   if (lost || cause == state::EndCause::kWithdrawn) {

@@ -143,7 +143,7 @@ class Dispatcher::Impl {
   void release_key(Progress& progress, Slot& slot);
   [[nodiscard]] std::int64_t backoff(const Progress& progress, std::uint32_t attempt);
   [[nodiscard]] DeliveryId id_of(const Progress& progress, std::uint32_t index) const;
-  [[nodiscard]] std::int64_t lease_left(const DeliveryId& id) const;
+  [[nodiscard]] std::int64_t leave(const DeliveryId& id);
 
   // --- dead_letters.cc
   void ask_dead_letter(Progress& progress, std::uint32_t index, DeadReason reason);

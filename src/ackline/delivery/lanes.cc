@@ -168,7 +168,7 @@ bool Dispatcher::Impl::lane_may_offer(Progress& progress) {
     return true;
   }
   const MonoMs at = clock_.plus((kTokenMicro - lane.tokens_micro + rate - 1) / rate);
-  TimerNode& node = nodes_[progress.node];
+  const TimerNode& node = nodes_[progress.node];
   if (!node.timer.armed() || at < node.due) {
     arm_node(progress.node, at);
   }

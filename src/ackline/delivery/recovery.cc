@@ -254,7 +254,8 @@ void Dispatcher::Impl::apply_settle(PartitionNumber partition, const state::Sett
     for (const std::uint32_t index : over) {
       drop_recovered(*progress, index);
     }
-    if (Result<void> done = progress->frontier.restore_settled(range.first, range.last); !done) {
+    if (const Result<void> done = progress->frontier.restore_settled(range.first, range.last);
+        !done) {
       log_error("settled offsets are too far past the frontier and come again",
                 {{"group", progress->group->spec.name}, {"first", range.first}});
     }
@@ -306,7 +307,7 @@ void Dispatcher::Impl::apply_reopen(PartitionNumber partition, const state::Reop
       drop_recovered(*progress, index);
     }
     std::ranges::sort(kept);
-    if (Result<void> done = reopen_from(*progress, record.generation, from, kept); !done) {
+    if (const Result<void> done = reopen_from(*progress, record.generation, from, kept); !done) {
       log_error("a replay cannot be read back", {{"group", progress->group->spec.name}});
     }
   }

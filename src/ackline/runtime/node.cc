@@ -162,7 +162,7 @@ void Node::start(Task started) {
   });
 }
 
-void Node::broadcast(std::shared_ptr<const Delta> delta, Task adopted) {
+void Node::broadcast(const std::shared_ptr<const Delta>& delta, Task adopted) {
   next_progress_ = control_->numbers().progress;
   gather<bool>(
       *this, control_executor(),

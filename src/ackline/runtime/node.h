@@ -49,7 +49,7 @@ struct NodeOptions {
   std::uint64_t max_in_flight_bytes = 64U << 20U;
   std::int64_t client_idle_ms = 60'000;
   std::int64_t client_ttl_ms = 24 * 3'600'000LL;
-  std::int64_t group_ttl_ms = 30 * 24 * 3'600'000LL;
+  std::int64_t group_ttl_ms = 30LL * 24 * 3'600'000;
   std::int64_t reap_interval_ms = 60'000;
   std::uint64_t topics_max = 10'000;
   std::uint64_t groups_max = 100'000;
@@ -136,7 +136,7 @@ class Node {
   void lane_part_done(ProgressNumber lane);
   // A lane that is in meta as `starting`: the shards take their parts, then it is `running`.
   // Control executor.
-  void start_lane_parts(LanePtr lane, std::move_only_function<void(Result<LanePtr>)> done);
+  void start_lane_parts(const LanePtr& lane, std::move_only_function<void(Result<LanePtr>)> done);
 
  private:
   Node(NodeOptions options, NodeDependencies dependencies);
@@ -160,7 +160,7 @@ class Node {
                                             std::uint32_t old_count, std::uint64_t& skipped);
   [[nodiscard]] Result<void> move_layout(const std::vector<OldShard>& old);
   [[nodiscard]] std::string shard_path(std::uint32_t count, std::uint32_t index) const;
-  void broadcast(std::shared_ptr<const Delta> delta, Task adopted);
+  void broadcast(const std::shared_ptr<const Delta>& delta, Task adopted);
   void finish_lane(ProgressNumber lane);
   void resume_lanes();
   void lanes_later(std::string_view what, const Error& why);

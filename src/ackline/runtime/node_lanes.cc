@@ -91,7 +91,8 @@ void Node::resume_lanes() {
 }
 
 // Each shard takes its part with the entry states in one batch; then the lane is `running`.
-void Node::start_lane_parts(LanePtr lane, std::move_only_function<void(Result<LanePtr>)> done) {
+void Node::start_lane_parts(const LanePtr& lane,
+                            std::move_only_function<void(Result<LanePtr>)> done) {
   struct Part {
     delivery::LanePartReport taken;
     std::optional<Error> error;

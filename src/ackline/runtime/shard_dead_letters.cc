@@ -102,7 +102,7 @@ void Shard::write_dead_letter(const delivery::DeadLetterRequest& request,
                    request.offset.value(), request.generation.value())},
       {"dlqdeliveryid", kString, id},
   };
-  std::string copy = event::with_extensions(*frame, extensions);
+  const std::string copy = event::with_extensions(*frame, extensions);
   if (auto room = room_for(copy.size()); !room) {
     finish_dead_letter(request, fail(room));
     return;

@@ -44,6 +44,7 @@ Result<void> Shard::restore_rows_of(std::uint32_t old_shards) {
 Result<void> Shard::open_rows() {
   rows_ = make_rows(options_.shards, options_.index);
   std::vector<PartitionNumber> owned;
+  owned.reserve(partitions_.size());
   for (const auto& [number, partition] : partitions_) owned.push_back(number);
   return rows_->open(std::move(owned));
 }
@@ -170,7 +171,7 @@ void Shard::release_reached() {
   // What they waited is off their leases, unless the clock stood still for it. One that was dropped
   // meanwhile (a reset) does not leave any more, and its client has room for another.
   std::erase_if(offers, [this](delivery::Offer& offer) {
-    offer.lease_ms = dispatcher_->lease_left(offer.id, now());
+    offer.lease_ms = dispatcher_->leave(offer.id, now());
     if (offer.lease_ms > 0) return false;
     dispatcher_->give_back_demand(offer.client);
     return true;

@@ -58,6 +58,21 @@ TEST_F(LateOffersTest, Invariant14TheNextAttemptOfWhatWasSentAgainCanComeBack) {
   EXPECT_EQ(take().at(0).attempt, 2U);
 }
 
+// Its stream broke while the offer waited for its sync; then it left to a poll.
+TEST_F(LateOffersTest, Invariant14TheLossOfAStreamDoesNotEndWhatLeftAfterIt) {
+  append();
+  d->connected(c1, now);
+  run();
+  const Offer offer = take().at(0);
+  advance(100);
+  d->disconnected(c1, now);
+  advance(100);
+  EXPECT_GT(d->leave(offer.id, now), 0);
+  advance(10'000);  // the grace is over
+  EXPECT_EQ(progress().in_flight, 1U);
+  EXPECT_TRUE(ack(offer));
+}
+
 TEST_F(LateOffersTest, AClientWhoseOfferDidNotLeaveHasRoomForAnother) {
   append_many(3);
   run();

@@ -12,7 +12,7 @@ namespace {
 // A sync of the journal waits for what the disk is busy with: a file is filled in steps that keep
 // it waiting for a fraction of a millisecond, not for all of the file.
 constexpr std::size_t kFillBytes = std::size_t{256} << 10;
-constexpr std::uint64_t kMilestoneBytes = 64 * 1024;
+constexpr std::uint64_t kMilestoneBytes = std::uint64_t{64} * 1024;
 
 Result<void> fill_with_zeros(File& file, std::uint64_t size) {
   if (auto done = file.resize(size); !done) return done;
