@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -163,7 +164,7 @@ class Node {
   void broadcast(const std::shared_ptr<const Delta>& delta, Task adopted);
   void finish_lane(ProgressNumber lane);
   void resume_lanes();
-  void lanes_later(std::string_view what, const Error& why);
+  void lane_later(ProgressNumber lane, std::string_view what, const Error& why);
   void reap();
   void reap_with(std::vector<SessionView> views);
   void arm_reaper();
@@ -182,7 +183,7 @@ class Node {
   bool stopping_ = false;
   Executor::TimerId reaper_ = 0;
   Executor::TimerId lanes_timer_ = 0;
-  bool lanes_behind_ = false;  // said already
+  std::set<ProgressNumber> lanes_behind_;  // of which it was said
 };
 
 // Runs `task` on `target`: at once when this is its thread, else posted. Order is kept per pair of

@@ -29,12 +29,14 @@ void Node::finish_lane(ProgressNumber lane) {
       },
       [this, lane](const Result<std::vector<delivery::LaneReport>>& parts) {
         if (!parts) {
-          lanes_later("a lane's end is not on disk yet", parts.error());
+          lane_later(lane, "a lane's end is not on disk yet", parts.error());
           return;
         }
-        lanes_behind_ = false;
         const delivery::LaneReport sum = sum_lane(*parts);
-        if (sum.left > 0) return;
+        if (sum.left > 0) {
+          lanes_behind_.erase(lane);
+          return;
+        }
         control_->change(
             [lane, sum](const Catalog& catalog, Numbers&) -> Result<Plan> {
               const LanePtr present = catalog.lane(lane);
@@ -51,19 +53,23 @@ void Node::finish_lane(ProgressNumber lane) {
               plan.delta.emplace_back(LanePtr(done));
               return plan;
             },
-            [this](Result<void> outcome) {
-              if (!outcome)
-                lanes_later("a finished lane could not be marked done", outcome.error());
+            [this, lane](Result<void> outcome) {
+              if (!outcome) {
+                lane_later(lane, "a finished lane could not be marked done", outcome.error());
+              } else {
+                lanes_behind_.erase(lane);
+              }
             });
       });
 }
 
-// What could not be written now is tried until it can be.
-void Node::lanes_later(std::string_view what, const Error& why) {
-  if (stopping_ || lanes_timer_ != 0) return;
-  if (!std::exchange(lanes_behind_, true)) {
-    log_warn(what, {{"error", why.detail}, {"again", "each second until it is"}});
+// What could not be written now is tried until it can be, and said once of a lane.
+void Node::lane_later(ProgressNumber lane, std::string_view what, const Error& why) {
+  if (stopping_) return;
+  if (lanes_behind_.insert(lane).second) {
+    log_warn(what, {{"lane", lane}, {"error", why.detail}, {"again", "each second until it is"}});
   }
+  if (lanes_timer_ != 0) return;
   lanes_timer_ =
       control_executor().schedule(control_executor().clock().mono().plus(kLanesAgainMs), [this] {
         lanes_timer_ = 0;
@@ -118,7 +124,7 @@ void Node::start_lane_parts(const LanePtr& lane,
         running->started = 0;
         for (const Part& part : parts) {
           if (part.error) {
-            lanes_later("a lane could not be started", *part.error);
+            lane_later(lane->number, "a lane could not be started", *part.error);
             done(std::unexpected(*part.error));
             return;
           }
@@ -137,7 +143,8 @@ void Node::start_lane_parts(const LanePtr& lane,
             },
             [this, result, done = std::move(done)](Result<void> outcome) mutable {
               if (!outcome) {
-                lanes_later("a lane could not be marked as running", outcome.error());
+                lane_later((*result)->number, "a lane could not be marked as running",
+                           outcome.error());
                 done(std::unexpected(outcome.error()));
                 return;
               }

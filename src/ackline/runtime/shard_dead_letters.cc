@@ -145,7 +145,8 @@ void Shard::finish_dead_letter(const delivery::DeadLetterRequest& request,
   // Retention took a lane's event meanwhile: there is nothing to write, and the delivery is over.
   const bool gone = !dlq_offset && dlq_offset.error().code == ErrorCode::kNotFound &&
                     request.key.progress != request.group;
-  const auto change = dead_letter_writes_.note(dlq_offset.has_value() || gone);
+  const auto change =
+      gone ? Repeated::Change::kNone : dead_letter_writes_.note(dlq_offset.has_value());
   if (change == Repeated::Change::kWorksAgain) {
     log_info("dead letters are written again", {{"shard", options_.index}});
   } else if (change == Repeated::Change::kBroke) {

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
+#include "ackline/base/logging.h"
 #include "tests/unit/runtime/node_rig.h"
 
 namespace ackline::runtime {
@@ -25,9 +29,9 @@ struct LaneEndsTest : ::testing::Test {
     for (const std::string& id : ids) EXPECT_EQ(rig.settled(Verb::kAck, "c", id), "acked");
     return ids.size();
   }
-  Result<api::ReopenAnswer> replay() {
+  Result<api::ReopenAnswer> replay(const std::string& topic = "t") {
     api::ReopenQuery query;
-    query.topic = "t";
+    query.topic = topic;
     query.group = "g";
     query.to = api::Earliest{};
     query.filter_json = "";
@@ -50,11 +54,20 @@ struct LaneEndsTest : ::testing::Test {
 };
 
 TEST_F(LaneEndsTest, Invariant18AnEndThatMetaRefusedIsWrittenWhenItCanBe) {
+  const LogCapture log;
   ASSERT_TRUE(replay());
   refuse_meta(0);
   EXPECT_EQ(ack_all(), 3U);
   rig.pass(5'000);
   EXPECT_EQ(state(), "running");
+  const auto lines = log.lines();
+  EXPECT_EQ(
+      std::ranges::count_if(lines,
+                            [](std::string_view line) {
+                              return line.contains("a finished lane could not be marked done");
+                            }),
+      1)
+      << "said once, tried each second";
   rig.disks.meta.set_fault_hook({});
   rig.pass(2'000);
   EXPECT_EQ(state(), "done");
@@ -70,6 +83,42 @@ TEST_F(LaneEndsTest, Invariant18AStartThatMetaRefusedIsWrittenWhenItCanBe) {
   EXPECT_EQ(ack_all(), 3U);
   rig.pass(100);
   EXPECT_EQ(state(), "done");
+}
+
+// A replay does not hold retention back. Who rejects what it took meanwhile is done with it.
+TEST_F(LaneEndsTest, Invariant18WhatRetentionTookFromUnderALaneCanBeRejected) {
+  rig.segment_bytes = 4096;
+  rig.retention_bytes = 4096;
+  rig.restart();
+  rig.publish(3, "kept");
+  ASSERT_TRUE(rig.subscribe("d", {}, "kept"));
+  const auto settle_all = [this] {
+    const auto ids = rig.poll("d");
+    for (const std::string& id : ids) EXPECT_EQ(rig.settled(Verb::kAck, "d", id), "acked");
+    return ids.size();
+  };
+  EXPECT_EQ(settle_all(), 3U);
+  ASSERT_TRUE(replay("kept"));
+  const auto held = rig.poll("d");
+  ASSERT_EQ(held.size(), 3U);
+  for (int i = 0; i < 10; ++i) {
+    rig.publish(50, "kept");
+    while (settle_all() > 0) {
+    }
+  }
+  rig.pass(11'000);
+  const LogCapture log;
+  EXPECT_EQ(rig.settled(Verb::kReject, "d", held[0]), "rejected");
+  EXPECT_FALSE(log.contains("a dead letter could not be written"));
+  for (std::size_t i = 1; i < held.size(); ++i) {
+    EXPECT_EQ(rig.settled(Verb::kAck, "d", held[i]), "acked");
+  }
+  rig.pass(2'000);
+  const auto lanes = rig.ask<std::vector<api::LaneItem>>(
+      [this](auto done) { rig.admin().lanes("kept", "g", std::move(done)); });
+  ASSERT_TRUE(lanes);
+  EXPECT_EQ(lanes->at(0).state, "done");
+  EXPECT_EQ(lanes->at(0).gone, 1U);
 }
 
 }  // namespace

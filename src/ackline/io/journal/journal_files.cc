@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kFillBytes = std::size_t{256} << 10;
 constexpr std::uint64_t kMilestoneBytes = std::uint64_t{64} * 1024;
 
+// The last step is synced by who named the file or wrote into it.
 Result<void> fill_with_zeros(File& file, std::uint64_t size) {
   if (auto done = file.resize(size); !done) return done;
   const std::vector<std::byte> zeros(
@@ -21,6 +22,7 @@ Result<void> fill_with_zeros(File& file, std::uint64_t size) {
   for (std::uint64_t at = 0; at < size; at += zeros.size()) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(zeros.size(), size - at));
     if (auto done = file.write(at, ByteView(zeros).first(count)); !done) return done;
+    if (at + count == size) break;
     if (auto done = file.sync(); !done) return done;
   }
   return {};

@@ -212,6 +212,28 @@ TEST_F(JournalTest, APowerCutDoesNotBringTheGhostOfADiscardedBatchBack) {
   }
 }
 
+// A sync of what was committed waits behind what the disk is given: never more than a step of it.
+TEST_F(JournalTest, TheNextFileIsFilledInStepsOfAQuarterOfAMebibyte) {
+  file_bytes = 1U << 20U;
+  boot(fs);
+  std::uint64_t before = 0;
+  std::vector<std::uint64_t> steps;
+  fs.set_fault_hook([&](FsOperation operation, const std::string& path) -> std::optional<FsFault> {
+    if (operation == FsOperation::kSync && path == "/data/journal/journal-00000002") {
+      const std::uint64_t written = fs.stats().bytes_written;
+      steps.push_back(written - before);
+      before = written;
+    }
+    return std::nullopt;
+  });
+  ASSERT_TRUE(write(1, "behind the middle of a small first file"));
+  before = fs.stats().bytes_written;
+  settle(executor, storage);
+  fs.set_fault_hook(nullptr);
+  EXPECT_EQ(journal->stats().files_made, 2U);
+  EXPECT_EQ(steps, std::vector<std::uint64_t>(4, 256U << 10U));
+}
+
 TEST_F(JournalTest, AFailedSyncPoisonsForGood) {
   boot(fs);
   std::string told;
