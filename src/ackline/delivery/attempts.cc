@@ -24,6 +24,7 @@ std::int64_t Dispatcher::Impl::leave(const DeliveryId& id) {
     return 0;
   }
   progress->slots.set_since(*slot, clock_);
+  slot->at_stake = 0;
   return std::max<std::int64_t>(progress->slots.due(*slot).value() - clock_.value(), 0);
 }
 

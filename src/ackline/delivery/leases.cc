@@ -21,6 +21,7 @@ void Dispatcher::Impl::lease(Progress& progress, std::uint32_t index, Client& cl
   slot.set_state(SlotState::kLeased);
   slot.reoffer = 1;
   slot.resent = 0;
+  slot.at_stake = 0;
   slot.restarts = 0;  // of this offer
   slot.epoch = options_.epoch;
   slot.offer = progress.next_offer++;

@@ -50,8 +50,7 @@ struct Client {
   std::uint32_t short_bytes = 0;  // of the event that it had no room for: closed until there is
   std::uint32_t suspects = 0;
   bool connected = false;
-  bool grace_over = false;  // in a drain, which ends no lease
-  MonoMs gone_at;  // when its stream broke: what it got later, by a poll, is not lost with it
+  bool grace_over = false;          // in a drain, which ends no lease
   std::uint32_t open_at = kNoSlot;  // place in Group::open
   std::uint32_t node = kNoSlot;     // timer of the reconnect grace
   boost::unordered_flat_map<Progress*, SlotList> holding;

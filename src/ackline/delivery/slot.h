@@ -50,8 +50,9 @@ struct Slot {
   std::uint8_t restarts = 0;
   std::uint8_t state_bits : 3 = 0;
   std::uint8_t losses : 2 = 0;
-  std::uint8_t asked : 1 = 0;   // a dead letter is asked for and not answered
-  std::uint8_t resent : 1 = 0;  // the offer left a second time: its client may have it
+  std::uint8_t asked : 1 = 0;     // a dead letter is asked for and not answered
+  std::uint8_t resent : 1 = 0;    // the offer left a second time: its client may have it
+  std::uint8_t at_stake : 1 = 0;  // its holder's stream broke: lost with it after the grace
 
   [[nodiscard]] SlotState state() const { return static_cast<SlotState>(state_bits); }
   void set_state(SlotState state) { state_bits = static_cast<std::uint8_t>(state) & 7U; }

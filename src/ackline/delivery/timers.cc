@@ -134,9 +134,6 @@ void Dispatcher::Impl::stand_still(MonoMs since) {
   // have seen.
   clock_ = std::max(MonoMs(since.value() - skew_), ticked_);
   still_ = true;
-  for (const auto& [number, client] : clients_) {
-    client->gone_at = std::min(client->gone_at, clock_);
-  }
   // A restart goes on at the newest mark: one that is ahead would end leases early.
   if (clock_ < alive_at_) {
     stamp();

@@ -147,6 +147,24 @@ TEST_F(AttemptsTest, Invariant14ADisconnectKeepsTheLeaseForTheGraceAndAResendKee
   EXPECT_EQ(d->clients()[0].in_flight, 0U);
 }
 
+// All in one millisecond: what the stream had is lost with it, what a poll got after it is not.
+TEST_F(AttemptsTest, Invariant14TheBreakOfAStreamTellsItsLeasesFromThoseOfThePollThatFollows) {
+  d->connected(c1, now);
+  one();
+  d->disconnected(c1, now);
+  d->set_demand(c1, 1);
+  const Offer polled = one();
+  advance(4'999);
+  EXPECT_EQ(progress().in_flight, 2U);
+  advance(1);
+  EXPECT_EQ(counts[DeliveryEvent::kLostClient], 1U);
+  EXPECT_EQ(progress().in_flight, 1U);
+  run();
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_TRUE(ack(polled));
+  EXPECT_EQ(progress().in_flight, 0U);
+}
+
 TEST_F(AttemptsTest, Invariant14ADrainLosesNoClientAndGracesBeginAnewAtItsEnd) {
   d->connected(c1, now);
   one();

@@ -12,6 +12,7 @@
 #include "ackline/io/fs/posix_file_system.h"
 #include "ackline/state/store_factory.h"
 #include "tests/support/kv/temp_directory.h"
+#include "tests/support/process/child.h"
 
 namespace ackline::state {
 namespace {
@@ -251,23 +252,19 @@ TEST_F(DataDirectoryTest, PathsLieBelowTheDirectory) {
 }
 
 TEST(DataDirectoryOnDisk, ASecondProcessIsRefusedAndToldTheFirstOnesPid) {
-  ackline::testing::TempDirectory temp;
   io::PosixFileSystem fs;
-  const std::string path = temp.path() + "/data";
   const auto entropy = [] { return entropy_seed(); };
-  const auto first = DataDirectory::open(fs, path, {.entropy = entropy});
-  ASSERT_TRUE(first) << first.error().detail;
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const auto second = DataDirectory::open(fs, path, {.entropy = entropy});
+  if (const auto path = ackline::testing::told_by_parent()) {
+    const auto second = DataDirectory::open(fs, *path, {.entropy = entropy});
     const bool right = !second && second.error().code == ErrorCode::kInUse &&
-                       second.error().detail.find(std::to_string(parent)) != std::string::npos;
+                       second.error().detail.find(std::to_string(::getppid())) != std::string::npos;
     ::_exit(right ? 0 : 1);
   }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ackline::testing::TempDirectory temp;
+  const std::string path = temp.path() + "/data";
+  const auto first = DataDirectory::open(fs, path, {.entropy = entropy});
+  ASSERT_TRUE(first) << first.error().detail;
+  const int status = ackline::testing::run_this_test_in_a_child(path);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 

@@ -80,9 +80,9 @@ class LoopConnection final : public Connection,
     if (std::exchange(fd_, -1) < 0) {
       return;
     }
+    socket_ = {};  // gives the permit back, before the peer can see that it may come again
     boost::system::error_code ec;
     descriptor_.close(ec);
-    socket_ = {};  // gives the permit back
     events_.reset();
     rest_ = {};
     rest_at_ = 0;

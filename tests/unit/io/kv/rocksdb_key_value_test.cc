@@ -11,6 +11,7 @@
 
 #include "ackline/io/fs/posix_file_system.h"
 #include "tests/support/kv/temp_directory.h"
+#include "tests/support/process/child.h"
 
 namespace ackline::io {
 namespace {
@@ -162,21 +163,17 @@ TEST_F(RocksDbKeyValueTest, WhatACrashLeavesOfMakingAStoreIsNoStore) {
 }
 
 TEST_F(RocksDbKeyValueTest, KillNineLosesNoWriteSyncedOrNot) {
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  if (const auto path = ackline::testing::told_by_parent()) {
+    path_ = *path;
     auto kv = open();
     for (int i = 0; kv && i < 1000; ++i) {
-      const bool written = (*kv)->write({{"k" + std::to_string(i), "v"}}, false).has_value();
-      if (!written) {
+      if (!(*kv)->write({{"k" + std::to_string(i), "v"}}, false)) {
         ::_exit(1);
       }
     }
     ::kill(::getpid(), SIGKILL);
   }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_TRUE(WIFSIGNALED(ackline::testing::run_this_test_in_a_child(path_)));
   auto kv = open();
   ASSERT_TRUE(kv) << kv.error().detail;
   for (int i = 0; i < 1000; ++i) {
@@ -185,16 +182,14 @@ TEST_F(RocksDbKeyValueTest, KillNineLosesNoWriteSyncedOrNot) {
 }
 
 TEST_F(RocksDbKeyValueTest, ASecondProcessOnTheSameDirectoryIsRefused) {
-  auto kv = open();
-  ASSERT_TRUE(kv);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  if (const auto path = ackline::testing::told_by_parent()) {
+    path_ = *path;
     const auto second = open();
     ::_exit(!second && second.error().code == ErrorCode::kInUse ? 0 : 1);
   }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  auto kv = open();
+  ASSERT_TRUE(kv);
+  const int status = ackline::testing::run_this_test_in_a_child(path_);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
