@@ -171,8 +171,9 @@ class History:
         seen.offer, seen.client = one["deliveryId"], client
         if not unsure:
             seen.attempt = one["attempt"]
-            # The offer was made after the poll was asked for.
-            seen.lease_end, seen.asked = asked_at + one["leaseMs"] / 1000.0, asked_at
+            # The offer was made after the poll was asked for. An answer may be read after the kill that took it back.
+            taken_back = self.kill_loses_offers and asked_at <= self.killed_at
+            seen.lease_end, seen.asked = 0.0 if taken_back else asked_at + one["leaseMs"] / 1000.0, asked_at
 
     def check_order(self, group, number, one, story):
         key = self.events[number].key
