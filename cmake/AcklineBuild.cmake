@@ -5,12 +5,14 @@
 #   ACKLINE_BENCH     build bench/            OFF
 #   ACKLINE_FUZZ      build the fuzz targets  OFF (needs ACKLINE_SANITIZE=address)
 #   ACKLINE_COVERAGE  count what runs (source coverage)
+#   ACKLINE_LTO       optimise the product over all its files when it is linked (Release)
 #   ACKLINE_PLANTS    compile the planted bugs of the mutation check in; never in a product build
 
 option(ACKLINE_TESTS "Build the tests" ON)
 option(ACKLINE_BENCH "Build the benchmarks" OFF)
 option(ACKLINE_FUZZ "Build the fuzz targets" OFF)
 option(ACKLINE_COVERAGE "Count what runs, for tools/sim-coverage" OFF)
+option(ACKLINE_LTO "Link-time optimisation of the product" OFF)
 option(ACKLINE_PLANTS "Compile planted bugs in, for the mutation check" OFF)
 set(ACKLINE_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
 
@@ -45,6 +47,13 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fcf-protection
                       -fstack-clash-protection -D_GLIBCXX_ASSERTIONS)
   add_link_options(-pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
+endif()
+# An object holds both machine code, of which the tests are linked, and what the linker optimises for the product: each
+# file is compiled once (docs/decisions/0016-link-time-optimisation.md).
+set(ACKLINE_LTO_FLAGS "")
+if(ACKLINE_LTO)
+  set(ACKLINE_LTO_FLAGS -flto=thin -ffat-lto-objects)
+  add_compile_options(${ACKLINE_LTO_FLAGS})
 endif()
 if(ACKLINE_PLANTS)
   add_compile_definitions(ACKLINE_PLANTS)
@@ -95,6 +104,15 @@ function(ackline_library folder)
   target_include_directories(${target} ${scope} "${CMAKE_SOURCE_DIR}/src")
   list(TRANSFORM ARG_DEPENDS PREPEND "ackline_")
   target_link_libraries(${target} ${scope} ${ARG_DEPENDS} ${ARG_LINK})
+endfunction()
+
+# ackline_optimise(<target>): the executable is optimised over all files when ACKLINE_LTO is on. Only lld reads such objects.
+function(ackline_optimise target)
+  if(ACKLINE_LTO)
+    target_link_options(${target} PRIVATE ${ACKLINE_LTO_FLAGS} -fuse-ld=lld
+                        "-Wl,--thinlto-cache-dir=${CMAKE_BINARY_DIR}/lto-cache"
+                        "-Wl,--thinlto-cache-policy=cache_size_bytes=1g")
+  endif()
 endfunction()
 
 # ackline_test(<name> SOURCES <file>... [LINK <library>...]): a GoogleTest binary, run by ctest as one test.
