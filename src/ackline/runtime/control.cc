@@ -143,17 +143,19 @@ void Control::next() {
 }
 
 void Control::write(std::shared_ptr<Plan> plan, Numbers numbers, Done done) {
-  auto outcome = std::make_shared<Result<void>>();
+  auto outcome = std::make_shared<Outcome>();
   deps_.storage.run(
-      kMetaLane, [this, plan, numbers, outcome] { *outcome = commit(*plan, numbers); }, deps_.home,
+      kMetaLane,
+      [this, plan, numbers, outcome] { outcome->done = commit(*plan, numbers, *outcome); },
+      deps_.home,
       [this, plan, numbers, outcome, done = std::move(done)]() mutable {
-        if (!*outcome) {
+        if (outcome->numbers_taken) numbers_ = numbers;
+        if (!outcome->done) {
           busy_ = false;
-          done(std::move(*outcome));
+          done(std::move(outcome->done));
           next();
           return;
         }
-        numbers_ = numbers;
         fail_in_meta(plan->delta);
         for (const Change& change : plan->delta) catalog_.apply(change);
         auto delta = std::make_shared<const Delta>(std::move(plan->delta));
@@ -166,8 +168,51 @@ void Control::write(std::shared_ptr<Plan> plan, Numbers numbers, Done done) {
       });
 }
 
+// Up to kChunk of `writes` from `at` on, in one transaction; moves `at` behind them.
+Result<void> Control::commit_some(const std::vector<meta::WriteOp>& writes, std::size_t& at) {
+  meta::Transaction transaction;
+  const auto end = std::min(writes.size(), at + kChunk);
+  transaction.writes.assign(writes.begin() + static_cast<std::ptrdiff_t>(at),
+                            writes.begin() + static_cast<std::ptrdiff_t>(end));
+  if (auto done = deps_.meta.commit(transaction); !done) return fail(done);
+  at = end;
+  return {};
+}
+
+// What an earlier change could not write: before anything that might use the same names.
+Result<void> Control::finish_left() {
+  for (std::size_t at = 0; at < left_.size();) {
+    if (auto done = commit_some(left_, at); !done) return fail(done);
+  }
+  left_.clear();
+  return {};
+}
+
+// The first transaction decides. When a later one fails the change has been made all the same: a
+// start would finish it, and here the next change does. On a storage thread; `busy_` keeps
+// everything else away.
+Result<void> Control::commit_writes(const Plan& plan, const Numbers& numbers, Outcome& outcome) {
+  std::vector<meta::WriteOp> writes;
+  if (numbers != numbers_) writes.push_back({std::string(kNumbersKey), encode(numbers), {}});
+  writes.insert(writes.end(), plan.writes.begin(), plan.writes.end());
+  if (writes.empty()) return {};
+  std::size_t at = 0;
+  if (auto done = commit_some(writes, at); !done) return fail(done);
+  outcome.numbers_taken = true;  // whatever becomes of the rest
+  while (at < writes.size()) {
+    if (auto done = commit_some(writes, at); !done) {
+      log_warn("a change is in part not written to meta yet: the next change or start does it",
+               {{"left", writes.size() - at}, {"error", done.error().detail}});
+      left_.assign(writes.begin() + static_cast<std::ptrdiff_t>(at), writes.end());
+      break;
+    }
+  }
+  return {};
+}
+
 // On a storage thread; `busy_` keeps everything else away.
-Result<void> Control::commit(const Plan& plan, const Numbers& numbers) {
+Result<void> Control::commit(const Plan& plan, const Numbers& numbers, Outcome& outcome) {
+  if (auto done = finish_left(); !done) return fail(done);
   // An export that was under way when a group of that name was deleted may have come after its
   // frontiers were forgotten: they are not the new group's.
   for (const Change& change : plan.delta) {
@@ -179,16 +224,7 @@ Result<void> Control::commit(const Plan& plan, const Numbers& numbers) {
     if (auto done = deps_.subscriptions.remove(gone.topic, gone.client_id); !done)
       return fail(done);
   }
-  std::vector<meta::WriteOp> writes;
-  if (numbers != numbers_) writes.push_back({std::string(kNumbersKey), encode(numbers), {}});
-  writes.insert(writes.end(), plan.writes.begin(), plan.writes.end());
-  for (std::size_t at = 0; at < writes.size(); at += kChunk) {
-    meta::Transaction transaction;
-    const auto end = std::min(writes.size(), at + kChunk);
-    transaction.writes.assign(writes.begin() + static_cast<std::ptrdiff_t>(at),
-                              writes.begin() + static_cast<std::ptrdiff_t>(end));
-    if (auto done = deps_.meta.commit(transaction); !done) return fail(done);
-  }
+  if (auto done = commit_writes(plan, numbers, outcome); !done) return fail(done);
   for (const SubscriptionPtr& one : plan.put_subscriptions) {
     auto present = deps_.subscriptions.read(one->topic, one->client_id);
     if (!present) return fail(present);
@@ -200,7 +236,11 @@ Result<void> Control::commit(const Plan& plan, const Numbers& numbers) {
     }
   }
   for (const auto& [topic, group] : plan.forget_offsets) {
-    if (auto done = deps_.offsets.forget(topic, group); !done) return fail(done);
+    // It is gone already. Whoever makes one of that name forgets them first.
+    if (auto done = deps_.offsets.forget(topic, group); !done) {
+      log_warn("exported frontiers of what was deleted are still there",
+               {{"topic", topic}, {"group", group}, {"error", done.error().detail}});
+    }
   }
   return {};
 }

@@ -2,8 +2,8 @@
 //
 // Changes are made one at a time: planned on this thread against the catalog as it is, written to
 // meta in one transaction where it fits (synced), and only then handed to every shard (invariant
-// 31). `done` comes when all shards have adopted it. A crash between the transactions of a large
-// removal leaves orphans, which the next `load` removes.
+// 31). `done` comes when all shards have adopted it. The first transaction of a large removal
+// decides; what a crash or a refused write leaves of it, the next `load` or change removes.
 //
 // Home executor's thread, except `load`, which blocks and runs at boot.
 #pragma once
@@ -64,9 +64,17 @@ class Control {
     Planner planner;
     Done done;
   };
+  struct Outcome {
+    Result<void> done;
+    bool numbers_taken = false;
+  };
   void next();
   void write(std::shared_ptr<Plan> plan, Numbers numbers, Done done);
-  [[nodiscard]] Result<void> commit(const Plan& plan, const Numbers& numbers);
+  [[nodiscard]] Result<void> commit(const Plan& plan, const Numbers& numbers, Outcome& outcome);
+  [[nodiscard]] Result<void> commit_some(const std::vector<meta::WriteOp>& writes, std::size_t& at);
+  [[nodiscard]] Result<void> finish_left();
+  [[nodiscard]] Result<void> commit_writes(const Plan& plan, const Numbers& numbers,
+                                           Outcome& outcome);
   [[nodiscard]] Result<void> load_entities(std::vector<std::string>& orphans);
   [[nodiscard]] Result<void> look_after_left_groups(std::vector<std::string>& orphans);
 
@@ -75,6 +83,7 @@ class Control {
   Catalog catalog_;
   Numbers numbers_;
   std::deque<Pending> queue_;
+  std::vector<meta::WriteOp> left_;  // decided, and not written yet; a storage thread's while busy_
   bool busy_ = false;
 };
 
