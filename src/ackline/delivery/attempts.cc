@@ -17,14 +17,15 @@ DeliveryId Dispatcher::Impl::id_of(const Progress& progress, std::uint32_t index
           .offer = slot.offer};
 }
 
-std::int64_t Dispatcher::Impl::leave(const DeliveryId& id) {
+std::int64_t Dispatcher::Impl::leave(const DeliveryId& id, bool resent) {
   Progress* progress = route(id.progress, id.partition);
   Slot* slot = progress == nullptr ? nullptr : progress->slots.find(id.slot);
   if (slot == nullptr || !is_current(*slot, id) || slot->state() != SlotState::kLeased) {
     return 0;
   }
-  progress->slots.set_since(*slot, clock_);
-  slot->at_stake = 0;
+  if (!resent) {
+    progress->slots.set_since(*slot, clock_);
+  }
   return std::max<std::int64_t>(progress->slots.due(*slot).value() - clock_.value(), 0);
 }
 

@@ -130,6 +130,12 @@ void Dispatcher::Impl::connected(ClientNumber number) {
   client->connected = true;
   client->grace_over = false;
   timers_.disarm(nodes_, client->node);
+  for (const auto& [progress, list] : client->holding) {
+    std::erase_if(progress->resends, [&](const Progress::Resend& resend) {
+      const Slot* slot = progress->slots.find(resend.slot);
+      return slot == nullptr || slot->client == number;  // those of its last stream
+    });
+  }
   for (const Held& held : held_by(*client)) {
     Progress& progress = *held.progress;
     Slot& slot = progress.slots[held.index];

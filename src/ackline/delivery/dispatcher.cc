@@ -144,9 +144,9 @@ void Dispatcher::stand_still(MonoMs since) {
 void Dispatcher::go_on(MonoMs now) {
   impl_->go_on(now);
 }
-std::int64_t Dispatcher::leave(const DeliveryId& id, MonoMs now) {
+std::int64_t Dispatcher::leave(const DeliveryId& id, bool resent, MonoMs now) {
   impl_->enter(now);
-  return impl_->leave(id);
+  return impl_->leave(id, resent);
 }
 void Dispatcher::set_draining(bool draining, MonoMs now) {
   impl_->enter(now);

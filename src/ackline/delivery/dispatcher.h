@@ -183,9 +183,9 @@ class Dispatcher {
   // while the server does, and goes back to when that began.
   [[nodiscard]] MonoMs time(MonoMs now) const;
   // An offer that had to wait leaves now. What it has left of its lease; 0: it is not current any
-  // more and does not leave. From here on its client has it, whenever its stream broke: the offer
-  // may have gone to a poll.
-  [[nodiscard]] std::int64_t leave(const DeliveryId& id, MonoMs now);
+  // more and does not leave. Its client has it from here on; one that is `resent` it has had
+  // before.
+  [[nodiscard]] std::int64_t leave(const DeliveryId& id, bool resent, MonoMs now);
   // While true no client can come back (drain), so none is lost: graces begin anew at its end.
   void set_draining(bool draining, MonoMs now);
   // While true nothing new is offered (drain, failed writes); settles go on.

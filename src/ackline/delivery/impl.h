@@ -98,8 +98,9 @@ class Dispatcher::Impl {
   // Leases the slot to `client`, journals and delivers it.
   void lease(Progress& progress, std::uint32_t index, Client& client, const log::StoredEvent& event,
              std::shared_ptr<const void> buffer);
-  void deliver(Progress& progress, std::uint32_t index, const log::StoredEvent& event,
-               std::shared_ptr<const void> buffer, bool resent, bool after_sync);
+  void deliver(Progress& progress, std::uint32_t index, const Client& client,
+               const log::StoredEvent& event, std::shared_ptr<const void> buffer, bool resent,
+               bool after_sync);
   [[nodiscard]] bool is_suspect(const Progress& progress, const Slot& slot) const;
 
   // --- reads.cc
@@ -143,7 +144,7 @@ class Dispatcher::Impl {
   void release_key(Progress& progress, Slot& slot);
   [[nodiscard]] std::int64_t backoff(const Progress& progress, std::uint32_t attempt);
   [[nodiscard]] DeliveryId id_of(const Progress& progress, std::uint32_t index) const;
-  [[nodiscard]] std::int64_t leave(const DeliveryId& id);
+  [[nodiscard]] std::int64_t leave(const DeliveryId& id, bool resent);
 
   // --- dead_letters.cc
   void ask_dead_letter(Progress& progress, std::uint32_t index, DeadReason reason);

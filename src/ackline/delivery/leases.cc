@@ -57,10 +57,10 @@ void Dispatcher::Impl::lease(Progress& progress, std::uint32_t index, Client& cl
   } else {
     ++offered_;
   }
-  deliver(progress, index, event, std::move(buffer), false, redelivery);
+  deliver(progress, index, client, event, std::move(buffer), false, redelivery);
 }
 
-void Dispatcher::Impl::deliver(Progress& progress, std::uint32_t index,
+void Dispatcher::Impl::deliver(Progress& progress, std::uint32_t index, const Client& client,
                                const log::StoredEvent& event, std::shared_ptr<const void> buffer,
                                bool resent, bool after_sync) {
   Slot& slot = progress.slots[index];
@@ -75,6 +75,7 @@ void Dispatcher::Impl::deliver(Progress& progress, std::uint32_t index,
               .max_attempts = progress.max_attempts(),
               .lease_ms = progress.slots.due(slot).value() - clock_.value(),
               .resent = resent,
+              .streamed = client.connected,
               .after_sync = after_sync,
               .lane = std::nullopt,
               .lane_entry = Offset(-1),
@@ -118,7 +119,8 @@ bool Dispatcher::Impl::serve_resend(Progress& progress) {
   }
   if (!missing) {
     std::shared_ptr<const void> buffer = keep(batch);
-    deliver(progress, what.slot, batch.events.front(), std::move(buffer), true, slot->attempt > 1);
+    // Its offer may not be synced yet, and which offers need not wait for that is not kept.
+    deliver(progress, what.slot, *client, batch.events.front(), std::move(buffer), true, true);
   }
   return true;
 }

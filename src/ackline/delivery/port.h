@@ -38,6 +38,7 @@ struct Offer {
   std::uint32_t max_attempts = 1;
   std::int64_t lease_ms = 0;  // left, from now
   bool resent = false;        // the client held it already; same id, lease clock untouched
+  bool streamed = false;      // made for the client's stream: no poll gets it
   // False: may leave once the journal batch is written. True: only once it is synced (J5: an event
   // offered before).
   bool after_sync = false;

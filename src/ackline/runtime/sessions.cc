@@ -59,13 +59,21 @@ void Sessions::add(const SubscriptionPtr& subscription) {
     if (!named.empty() && std::ranges::find(named, PartitionIndex(i)) == named.end()) continue;
     owners.insert(shard_of_partition(topic->name, PartitionIndex(i), options_.shards));
   }
-  session.owners[subscription->number] = {owners.begin(), owners.end()};
+  auto& serving = session.owners[subscription->number];
+  const auto before = std::exchange(serving, {owners.begin(), owners.end()});
   clients_[subscription->number] = subscription->client_id;
   lend(session, subscription);
   if (session.stream != 0) {
-    for (const ShardIndex owner : session.owners[subscription->number]) {
+    // Told to those that are new only: who hears it sends again all that the client holds.
+    for (const ShardIndex owner : serving) {
+      if (std::ranges::find(before, owner) != before.end()) continue;
       owners_.connected(owner, subscription->number);
       owners_.set_demand(owner, subscription->number, delivery::Dispatcher::kUnlimited);
+    }
+    for (const ShardIndex owner : before) {
+      if (owners.contains(owner)) continue;
+      owners_.set_demand(owner, subscription->number, 0);
+      owners_.disconnected(owner, subscription->number);
     }
   } else if (session.poll) {
     demand(session, session.poll->max);
@@ -166,10 +174,8 @@ std::uint64_t Sessions::poll(const std::string& client_id, std::string remote, s
 void Sessions::cancel_poll(const std::string& client_id, std::uint64_t poll) {
   const auto found = sessions_.find(client_id);
   if (found == sessions_.end() || !found->second.poll || found->second.poll->number != poll) return;
-  Session& session = found->second;
-  if (session.poll->timer != 0) executor_.cancel(session.poll->timer);
-  session.poll.reset();
-  demand(session, 0);
+  // Answered, not dropped: what `done` holds belongs to the thread of its connection.
+  finish_poll(found->second, {});
 }
 
 void Sessions::finish_poll(Session& session, Result<void> outcome) {
@@ -306,7 +312,7 @@ void Sessions::on_offers(std::vector<delivery::Offer> offers) {
     Session& session = found->second;
     if (session.stream != 0) {
       streams[session.client_id].push_back(as_delivery(offer));
-    } else if (session.poll && session.poll->got.size() < session.poll->max) {
+    } else if (!offer.streamed && session.poll && session.poll->got.size() < session.poll->max) {
       session.poll->got.push_back(as_delivery(offer));
       polled.insert(session.client_id);
     } else if (!offer.resent) {

@@ -71,7 +71,7 @@ class Sessions {
   // Returns the poll's number for `cancel_poll`; 0 when `done` was called with an error.
   std::uint64_t poll(const std::string& client_id, std::string remote, std::uint32_t max,
                      std::int64_t timeout_ms, PollDone done);
-  // The connection has gone: what comes now is withdrawn.
+  // The connection has gone: the poll ends with nothing, and what comes now is withdrawn.
   void cancel_poll(const std::string& client_id, std::uint64_t poll);
   [[nodiscard]] Result<std::uint64_t> open_stream(const std::string& client_id, StreamEnd end);
   void close_stream(const std::string& client_id, std::uint64_t stream);

@@ -171,7 +171,7 @@ void Shard::release_reached() {
   // What they waited is off their leases, unless the clock stood still for it. One that was dropped
   // meanwhile (a reset) does not leave any more, and its client has room for another.
   std::erase_if(offers, [this](delivery::Offer& offer) {
-    offer.lease_ms = dispatcher_->leave(offer.id, now());
+    offer.lease_ms = dispatcher_->leave(offer.id, offer.resent, now());
     if (offer.lease_ms > 0) return false;
     dispatcher_->give_back_demand(offer.client);
     return true;

@@ -86,9 +86,9 @@ TEST_F(TimeTest, Invariant14NoTimeGoesByWhileTheServerStandsStill) {
 
 TEST_F(TimeTest, Invariant14AnOfferThatWaitedSaysWhatItHasLeft) {
   const Offer offer = one();
-  EXPECT_EQ(d->leave(offer.id, now.plus(120)), kLeaseMs - 120);
+  EXPECT_EQ(d->leave(offer.id, false, now.plus(120)), kLeaseMs - 120);
   EXPECT_TRUE(ack(offer));
-  EXPECT_EQ(d->leave(offer.id, now), 0);
+  EXPECT_EQ(d->leave(offer.id, false, now), 0);
 }
 
 TEST_F(TimeTest, Invariant14AGroupMadeDuringAStallHasWholeLeases) {
