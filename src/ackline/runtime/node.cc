@@ -49,7 +49,7 @@ class Router final : public OfferRouter {
   ShardIndex from_;
 };
 
-OwnerLink owner_link(Node& node) {
+OwnerLink owner_link(Node& node, ShardIndex home) {
   OwnerLink link;
   link.set_window = [&node](ShardIndex owner, ClientNumber client, std::uint32_t events,
                             std::uint64_t bytes) {
@@ -68,6 +68,14 @@ OwnerLink owner_link(Node& node) {
   link.disconnected = [&node](ShardIndex owner, ClientNumber client) {
     ShardUnit& unit = node.unit(owner);
     run_on(unit.executor, [&unit, client] { unit.shard->disconnected(client); });
+  };
+  link.when_offered = [&node, home](ShardIndex owner, Task done) {
+    ShardUnit& unit = node.unit(owner);
+    Executor& back = node.unit(home).executor;
+    run_on(unit.executor, [&unit, &back, done = std::move(done)]() mutable {
+      unit.shard->when_offered(
+          [&back, done = std::move(done)]() mutable { run_on(back, std::move(done)); });
+    });
   };
   link.withdraw = [&node](ShardIndex owner, delivery::DeliveryId id) {
     ShardUnit& unit = node.unit(owner);
@@ -118,7 +126,7 @@ void Node::make_units() {
     sessions.max_in_flight = options_.max_in_flight;
     sessions.max_in_flight_bytes = options_.max_in_flight_bytes;
     unit->sessions = std::make_unique<Sessions>(sessions, unit->executor, unit->shard->catalog(),
-                                                deps_.ids, owner_link(*this));
+                                                deps_.ids, owner_link(*this, ShardIndex(i)));
     unit->edge = std::make_unique<Edge>(*this, ShardIndex(i));
     units_.push_back(std::move(unit));
   }

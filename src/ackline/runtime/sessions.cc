@@ -9,6 +9,12 @@
 
 namespace ackline::runtime {
 
+namespace {
+
+constexpr std::int64_t kLastRoundMs = 1'000;  // a poll's last, at a shard whose disk stands still
+
+}  // namespace
+
 Sessions::Sessions(Options options, Executor& executor, const Catalog& catalog,
                    const delivery::DeliveryIdCodec& ids, OwnerLink owners)
     : options_(options),
@@ -158,24 +164,45 @@ std::uint64_t Sessions::poll(const std::string& client_id, std::string remote, s
   poll.max = max;
   poll.done = std::move(done);
   const std::uint64_t number = poll.number;
-  poll.timer =
-      executor_.schedule(executor_.clock().mono().plus(timeout_ms), [this, client_id, number] {
-        const auto at = sessions_.find(client_id);
-        if (at == sessions_.end() || !at->second.poll || at->second.poll->number != number) {
-          return;
-        }
-        at->second.poll->timer = 0;
-        finish_poll(at->second, {});
-      });
+  poll.timer = executor_.schedule(executor_.clock().mono().plus(timeout_ms),
+                                  [this, client_id, number] { last_round(client_id, number); });
   demand(session, max);
   return number;
 }
 
-void Sessions::cancel_poll(const std::string& client_id, std::uint64_t poll) {
+Sessions::Session* Sessions::with_poll(const std::string& client_id, std::uint64_t number) {
   const auto found = sessions_.find(client_id);
-  if (found == sessions_.end() || !found->second.poll || found->second.poll->number != poll) return;
+  const bool has = found != sessions_.end() && found->second.poll != nullptr &&
+                   found->second.poll->number == number;
+  return has ? &found->second : nullptr;
+}
+
+// Its time is over. What the owners are offering it at this moment (a retry that waits for its
+// sync, an event of another shard) is still waited for: else polls of no time would never get it.
+void Sessions::last_round(const std::string& client_id, std::uint64_t number) {
+  Session* session = with_poll(client_id, number);
+  if (session == nullptr) return;
+  session->poll->timer =
+      executor_.schedule(executor_.clock().mono().plus(kLastRoundMs), [this, client_id, number] {
+        Session* late = with_poll(client_id, number);
+        if (late == nullptr) return;
+        late->poll->timer = 0;
+        finish_poll(*late, {});
+      });
+  std::set<ShardIndex> all;
+  for (const auto& [one, owners] : session->owners) all.insert(owners.begin(), owners.end());
+  session->poll->asked = all.size();
+  for (const ShardIndex owner : all) {
+    owners_.when_offered(owner, [this, client_id, number] {
+      Session* still = with_poll(client_id, number);
+      if (still != nullptr && --still->poll->asked == 0) finish_poll(*still, {});
+    });
+  }
+}
+
+void Sessions::cancel_poll(const std::string& client_id, std::uint64_t poll) {
   // Answered, not dropped: what `done` holds belongs to the thread of its connection.
-  finish_poll(found->second, {});
+  if (Session* session = with_poll(client_id, poll)) finish_poll(*session, {});
 }
 
 void Sessions::finish_poll(Session& session, Result<void> outcome) {

@@ -35,6 +35,8 @@ struct OwnerLink {
   std::function<void(ShardIndex, ClientNumber)> connected;
   std::function<void(ShardIndex, ClientNumber)> disconnected;
   std::function<void(ShardIndex, delivery::DeliveryId)> withdraw;
+  // Calls back, on the home's thread, when what that shard can offer now has been handed over.
+  std::function<void(ShardIndex, Task)> when_offered;
 };
 
 // The far end of a stream, on the thread of the shard that has the connection.
@@ -94,6 +96,7 @@ class Sessions {
     PollDone done;
     std::vector<channel::Delivery> got;
     Executor::TimerId timer = 0;
+    std::size_t asked = 0;  // owners, in its last round
   };
   struct Session {
     std::string client_id;
@@ -108,6 +111,8 @@ class Sessions {
   void remove(const SubscriptionPtr& subscription, channel::EndReason reason);
   void lend(Session& session, const SubscriptionPtr& subscription);
   void demand(Session& session, std::uint32_t events);
+  [[nodiscard]] Session* with_poll(const std::string& client_id, std::uint64_t number);
+  void last_round(const std::string& client_id, std::uint64_t number);
   void finish_poll(Session& session, Result<void> outcome);
   [[nodiscard]] channel::Delivery as_delivery(const delivery::Offer& offer) const;
   [[nodiscard]] ShardIndex owner_of(const delivery::Offer& offer) const;

@@ -115,6 +115,8 @@ void Shard::turn() {
     commit_publishes();
     if (checkpoint_wanted_) capture_checkpoint();
     release_written();
+  } else {
+    for (Task& done : std::exchange(turn_offered_, {})) done();
   }
   if (more) schedule_turn();
   arm();
@@ -308,6 +310,13 @@ void Shard::release_written() {
     deps_.router.offers(std::move(offers));
     io::failpoint(io::Failpoint::kOffersReleased);
   }
+  for (Task& done : std::exchange(turn_offered_, {})) {
+    if (synced_offers_.empty()) {
+      done();
+    } else {
+      after_sync_.push_back({mark, [done = std::move(done)](const Error*) mutable { done(); }});
+    }
+  }
   std::vector<Release> releases = std::move(written_);
   written_.clear();
   for (auto& release : releases) release(nullptr);
@@ -366,6 +375,11 @@ void Shard::give_up(const Error& why) {
     }
   }
   fail_waiting(why);
+}
+
+void Shard::when_offered(Task done) {
+  turn_offered_.push_back(std::move(done));
+  schedule_turn();
 }
 
 void Shard::after_sync(std::move_only_function<void(const Error*)> done) {

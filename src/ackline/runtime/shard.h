@@ -109,6 +109,8 @@ class Shard final : public delivery::DispatcherPort {
   void report_anyway(std::move_only_function<T()> capture, std::move_only_function<void(T)> done);
   // The same for a change that must be synced before it is answered (reset, replay, lane, purge).
   void after_sync(std::move_only_function<void(const Error*)> done);
+  // When what can be offered now has left, after its sync where it needs one; or could not.
+  void when_offered(Task done);
   [[nodiscard]] delivery::Dispatcher& dispatcher() { return *dispatcher_; }
   [[nodiscard]] log::LocalPartition* partition(PartitionNumber number);
   // This shard's part of a redrive. A part that is there already stays as it is.
@@ -301,6 +303,7 @@ class Shard final : public delivery::DispatcherPort {
   std::vector<delivery::Offer> turn_sync_offers_;
   std::vector<Release> written_;          // released by this turn's commit
   std::vector<Release> turn_after_sync_;  // get this turn's mark
+  std::vector<Task> turn_offered_;
   std::deque<AfterSync> after_sync_;
   std::vector<Release> turn_published_;  // the same, of the journal only
   std::deque<AfterSync> published_after_sync_;

@@ -28,6 +28,14 @@ struct NodeTest : ::testing::Test {
     rig.pass(100);
   }
 
+  // One that takes what is there.
+  std::vector<channel::Delivery> glance() {
+    std::unique_ptr<api::Attachment> attachment;
+    const auto got = rig.ask<std::vector<channel::Delivery>>(
+        [&](auto answer) { attachment = rig.traffic().poll("c", {}, 10, 0, std::move(answer)); });
+    return got ? *got : std::vector<channel::Delivery>();
+  }
+
   std::string shown() {
     std::string text;
     bool done = false;
@@ -239,6 +247,19 @@ TEST_F(NodeTest, AClientIsShownWithTheAddressItComesFrom) {
   EXPECT_EQ(remote(), "192.0.2.1:3");
   EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[2], "192.0.2.1:4"), "acked");
   EXPECT_EQ(remote(), "192.0.2.1:4");
+}
+
+// A retry waits for its sync, and a poll of no time is over before.
+TEST_F(NodeTest, APollOfNoTimeGetsARetry) {
+  rig.settled(Verb::kNack, "c", ids[0]);
+  std::vector<std::uint32_t> attempts;
+  for (int i = 0; i < 5; ++i) {
+    rig.pass(1'000);
+    for (const channel::Delivery& one : glance()) {
+      if (one.offset == Offset(0)) attempts.push_back(one.attempt);
+    }
+  }
+  EXPECT_THAT(attempts, ElementsAre(2U));
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ class SessionsTest : public ::testing::Test {
     link.withdraw = [this](ShardIndex, delivery::DeliveryId id) {
       said.push_back(fmt::format("withdraw {}", id.offset.value()));
     };
+    link.when_offered = [this](ShardIndex, Task done) { rounds.push_back(std::move(done)); };
     return link;
   }
 
@@ -76,6 +77,7 @@ class SessionsTest : public ::testing::Test {
   Catalog catalog;
   delivery::DeliveryIdCodec ids;
   std::vector<std::string> said;
+  std::vector<Task> rounds;
   Sessions sessions;
   SubscriptionPtr subscription;
   int answers = 0;
@@ -111,8 +113,29 @@ TEST_F(SessionsTest, APollEndsEmptyAfterItsTime) {
   executor.advance(999);
   EXPECT_EQ(answers, 0);
   executor.advance(1);
+  EXPECT_EQ(answers, 0) << "the owners may have something on its way";
+  ASSERT_EQ(rounds.size(), 1U);
+  rounds[0]();
   ASSERT_EQ(answers, 1);
   EXPECT_TRUE(outcome && outcome->empty());
+  EXPECT_EQ(executor.timers(), 0U);
+}
+
+TEST_F(SessionsTest, APollTakesWhatWasOnItsWayWhenItsTimeWasOver) {
+  poll(10, 0);
+  executor.advance(0);
+  sessions.on_offers({offer(0)});
+  ASSERT_EQ(answers, 1);
+  EXPECT_EQ(outcome->size(), 1U);
+  rounds.at(0)();
+  EXPECT_EQ(answers, 1);
+}
+
+TEST_F(SessionsTest, APollEndsAlthoughAnOwnerDoesNotAnswer) {
+  poll(10, 0);
+  executor.advance(0);
+  executor.advance(1'000);
+  EXPECT_EQ(answers, 1);
 }
 
 TEST_F(SessionsTest, Invariant14AnOfferForAPollThatWentAwayIsWithdrawn) {
