@@ -106,7 +106,7 @@ constexpr ConfigKey kKeys[] = {
     {.name = "limits.event", .type = kSize, .default_value = "1MiB",
      .help = "Largest event.", .min = kKiB, .max = 64 * kMiB},
     {.name = "limits.body", .type = kSize, .default_value = "16MiB",
-     .help = "Largest request body.", .min = kKiB, .max = kGiB},
+     .help = "Largest request body.", .min = kKiB, .max = 256 * kMiB},
     {.name = "limits.batch", .type = kInt, .default_value = "1000",
      .help = "Most events in one publish batch.", .min = 1, .max = 1000},
     {.name = "limits.headers", .type = kSize, .default_value = "32KiB",

@@ -35,7 +35,16 @@ state::DeadReason record_reason(delivery::DeadReason reason) {
 void Shard::write_dead_letters() {
   std::vector<delivery::DeadLetterRequest> requests = std::move(dead_letters_);
   dead_letters_.clear();
-  for (auto& request : requests) {
+  for (std::size_t next = 0; next < requests.size(); ++next) {
+    if (journal_->open_bytes() >= options_.batch_bytes) {
+      dead_letters_.insert(
+          dead_letters_.begin(),
+          std::make_move_iterator(requests.begin() + static_cast<std::ptrdiff_t>(next)),
+          std::make_move_iterator(requests.end()));
+      schedule_turn();
+      break;
+    }
+    auto& request = requests[next];
     const auto found = partitions_.find(request.key.partition);
     if (found == partitions_.end()) {
       drop_dead_letter(request);

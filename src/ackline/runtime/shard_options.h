@@ -29,6 +29,8 @@ struct ShardOptions {
   bool ack_sync = false;    // the 200 of an ack waits for the sync, too
   std::int64_t sync_interval_ms = 10;
   std::uint64_t journal_file_bytes = 64U << 20U;
+  // A turn takes no more publishes and dead letters once its batch has this many bytes.
+  std::size_t batch_bytes = 64U << 20U;
   std::uint64_t disk_reserve_bytes = 256U << 20U;
   std::uint64_t checkpoint_bytes = 64U << 20U;
   std::int64_t checkpoint_interval_ms = 30'000;

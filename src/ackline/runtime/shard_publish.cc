@@ -24,7 +24,15 @@ void Shard::append_queued(std::vector<QueuedPublish>& taken, std::vector<Appende
                           std::vector<std::pair<PublishDone, Offset>>& done) {
   std::vector<ByteView> views;
   const WallMs at = wall();
-  for (QueuedPublish& publish : taken) {
+  for (std::size_t next = 0; next < taken.size(); ++next) {
+    if (journal_->open_bytes() >= options_.batch_bytes) {
+      publishes_.insert(publishes_.begin(),
+                        std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(next)),
+                        std::make_move_iterator(taken.end()));
+      schedule_turn();
+      break;
+    }
+    QueuedPublish& publish = taken[next];
     const auto found = partitions_.find(publish.partition);
     if (found == partitions_.end()) {
       publish.done(fail(ErrorCode::kTopicUnknown, "the topic was deleted", "Create it again."));

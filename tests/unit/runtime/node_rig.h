@@ -148,6 +148,7 @@ class NodeRig {
   MetricRegistry metrics;
   ackline::testing::StoreDisks disks;
   bool rows = false;  // `delivery.store: rocksdb`, from the next start on
+  std::size_t batch_bytes = ShardOptions{}.batch_bytes;  // the same
   std::uint64_t segment_bytes = log::PartitionOptions{}.segment_bytes;  // the same
   std::optional<std::uint64_t> retention_bytes;                         // of topics made after it
 
@@ -160,6 +161,7 @@ class NodeRig {
     options.shard.disk_reserve_bytes = disk_reserve_bytes_;
     options.shard.journal_file_bytes = 1U << 20U;
     options.shard.delivery_rows = rows;
+    options.shard.batch_bytes = batch_bytes;
     options.shard.partition.segment_bytes = segment_bytes;
     options.default_retention.bytes = retention_bytes;
     auto booted = Node::boot(std::move(options),

@@ -28,14 +28,6 @@ struct NodeTest : ::testing::Test {
     rig.pass(100);
   }
 
-  // One that takes what is there.
-  std::vector<channel::Delivery> glance() {
-    std::unique_ptr<api::Attachment> attachment;
-    const auto got = rig.ask<std::vector<channel::Delivery>>(
-        [&](auto answer) { attachment = rig.traffic().poll("c", {}, 10, 0, std::move(answer)); });
-    return got ? *got : std::vector<channel::Delivery>();
-  }
-
   std::string shown() {
     std::string text;
     bool done = false;
@@ -249,17 +241,34 @@ TEST_F(NodeTest, AClientIsShownWithTheAddressItComesFrom) {
   EXPECT_EQ(remote(), "192.0.2.1:4");
 }
 
-// A retry waits for its sync, and a poll of no time is over before.
-TEST_F(NodeTest, APollOfNoTimeGetsARetry) {
-  rig.settled(Verb::kNack, "c", ids[0]);
-  std::vector<std::uint32_t> attempts;
-  for (int i = 0; i < 5; ++i) {
-    rig.pass(1'000);
-    for (const channel::Delivery& one : glance()) {
-      if (one.offset == Offset(0)) attempts.push_back(one.attempt);
-    }
+// What a stall has gathered must not become one batch of any size.
+TEST_F(NodeTest, ATurnTakesPublishesUpToItsBatchAndLeavesTheRestToTheNext) {
+  rig.batch_bytes = 1'000;
+  rig.restart();
+  std::size_t writes = 0;
+  rig.fs.set_fault_hook([&](io::FsOperation operation, const std::string& path) {
+    writes += operation == io::FsOperation::kWrite && path.find("/journal") != std::string::npos;
+    return std::optional<io::FsFault>();
+  });
+  std::vector<Offset> offsets;
+  for (int i = 0; i < 10; ++i) {
+    api::PublishRequest request;
+    request.topic = "t";
+    event::CloudEvent made;
+    made.set("id", std::to_string(i));
+    made.set("source", "/" + std::string(600, 's'));
+    made.set("type", "x");
+    event::append_frame(made, request.events.emplace_back().frame);
+    rig.traffic().publish(std::move(request), [&](Result<api::PublishResults> got) {
+      ASSERT_TRUE(got);
+      offsets.push_back(got->at(0)->offset);
+    });
   }
-  EXPECT_THAT(attempts, ElementsAre(2U));
+  rig.pass(100);
+  ASSERT_EQ(offsets.size(), 10U);
+  EXPECT_TRUE(std::ranges::is_sorted(offsets));
+  EXPECT_GE(writes, 5U);
+  rig.fs.set_fault_hook({});
 }
 
 }  // namespace
