@@ -64,7 +64,7 @@ void Shard::withdraw(const delivery::DeliveryId& id) {
 void Shard::set_draining(bool draining) {
   draining_ = draining;
   dispatcher_->set_draining(draining, now());
-  if (!write_error_) dispatcher_->set_paused(draining);
+  if (!write_error_ && poison() == nullptr) dispatcher_->set_paused(draining);
   schedule_turn();
 }
 

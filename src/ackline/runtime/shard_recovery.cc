@@ -324,6 +324,7 @@ void Shard::remove_topic(const TopicPtr& topic) {
     }
   }
   if (rows_) rows_->forget_gone(*dispatcher_);
+  deps_.metrics.remove({{"topic", topic->name}});
 }
 
 void Shard::adopt(const Delta& delta) {
@@ -339,6 +340,9 @@ void Shard::adopt(const Delta& delta) {
         dispatcher_->remove_group(group->number);
         if (rows_) rows_->forget_gone(*dispatcher_);
         group_metrics_.erase(group->number);
+        std::erase_if(exported_,
+                      [&](const auto& one) { return one.first.progress == group->number; });
+        deps_.metrics.remove({{"topic", group->topic}, {"group", group->name}});
       }
     } else if (const auto* gone_lane = std::get_if<RemoveLane>(&change)) {
       dispatcher_->end_lane(gone_lane->number, now());

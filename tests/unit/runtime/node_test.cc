@@ -13,6 +13,7 @@ namespace {
 using delivery::Verb;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A group with events acked, in flight and not offered, and what it had synced before.
 struct NodeTest : ::testing::Test {
@@ -269,6 +270,18 @@ TEST_F(NodeTest, ATurnTakesPublishesUpToItsBatchAndLeavesTheRestToTheNext) {
   EXPECT_TRUE(std::ranges::is_sorted(offsets));
   EXPECT_GE(writes, 5U);
   rig.fs.set_fault_hook({});
+}
+
+// Its lag would be an alarm that never ends.
+TEST_F(NodeTest, NothingIsShownOfAGroupOrATopicThatWasDeleted) {
+  ASSERT_THAT(shown(), HasSubstr("group=\"g\""));
+  ASSERT_TRUE(rig.ask<api::Removed>(
+      [&](auto done) { rig.admin().delete_group("t", "g", true, std::move(done)); }));
+  EXPECT_THAT(shown(), Not(HasSubstr("group=\"g\"")));
+  EXPECT_THAT(shown(), HasSubstr("topic=\"t\""));
+  ASSERT_TRUE(rig.ask<api::Removed>(
+      [&](auto done) { rig.admin().delete_topic("t", true, std::move(done)); }));
+  EXPECT_THAT(shown(), Not(HasSubstr("topic=\"t\"")));
 }
 
 }  // namespace
