@@ -10,6 +10,7 @@ namespace ackline::runtime {
 namespace {
 
 constexpr std::uint64_t kScanMax = 100'000;  // events looked at by one request, over all partitions
+constexpr std::uint64_t kAnswerBytes = std::uint64_t{16} << 20U;  // of frames, about
 constexpr std::uint32_t kReadEvents = 512;
 
 // One partition's walk; on the thread of the shard that owns it.
@@ -20,6 +21,9 @@ struct Scan {
   std::uint64_t scanned = 0;
   std::uint64_t scan_max = kScanMax;
   std::uint32_t limit = 0;
+  std::uint64_t bytes_max = kAnswerBytes;
+  std::uint64_t bytes = 0;  // of `items`
+  [[nodiscard]] bool full() const { return items.size() == limit || bytes >= bytes_max; }
   bool end = false;
   std::vector<api::EventItem> items;
   std::optional<Error> error;
@@ -37,7 +41,7 @@ void leave_out(Scan& scan, const Error& why) {
   scan.items.clear();
 }
 
-// Reads on until the limit, the end or the bound. Between reads that wait for a disk the shard does
+// Reads on until the limit, the end or a bound. Between reads that wait for a disk the shard does
 // other work.
 void scan_on(Shard& shard, ScanPtr scan, std::shared_ptr<const event::EventQuery> query,
              std::shared_ptr<ScanDone> done) {
@@ -60,17 +64,18 @@ void scan_on(Shard& shard, ScanPtr scan, std::shared_ptr<const event::EventQuery
     }
     scan->end = batch->events.empty() && batch->next == scan->next;
     for (const log::StoredEvent& stored : batch->events) {
-      if (scan->items.size() == scan->limit) break;
+      if (scan->full()) break;
       ++scan->scanned;
       scan->next = stored.offset.next();
       auto frame = event::FrameView::open(stored.frame);
       if (!frame || !query->matches(*frame, stored.append_time)) continue;
       scan->items.push_back(
           {scan->partition, stored.offset, stored.append_time, std::string(as_text(stored.frame))});
+      scan->bytes += stored.frame.size();
     }
     if (batch->events.empty()) scan->next = batch->next;
     if (scan->next > log->high_watermark()) scan->end = true;
-    if (scan->end || scan->items.size() == scan->limit || scan->scanned >= scan->scan_max) {
+    if (scan->end || scan->full() || scan->scanned >= scan->scan_max) {
       (*done)();
       return true;
     }
@@ -79,7 +84,8 @@ void scan_on(Shard& shard, ScanPtr scan, std::shared_ptr<const event::EventQuery
   });
 }
 
-// The first `limit` items by append time; what is cut off is read again by the next request.
+// The first `limit` items by append time; what is cut off is read again by the next request. Of a
+// partition that stopped at a bound older ones may be left: the next page has them.
 api::EventsAnswer merge(std::vector<ScanPtr> scans, std::uint32_t limit) {
   api::EventsAnswer answer;
   answer.end = true;
@@ -146,6 +152,7 @@ void scan_shard(ShardUnit& unit, const std::vector<PartitionNumber>& numbers,
     scan->next = std::max(scan->next, log->log_start());
     scan->limit = query.limit;
     scan->scan_max = std::max<std::uint64_t>(1, kScanMax / partitions);
+    scan->bytes_max = std::max<std::uint64_t>(1, kAnswerBytes / partitions);
     all->scans.push_back(scan);
     if (log->damage()) {
       leave_out(*scan, *log->damage());

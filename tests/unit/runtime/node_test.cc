@@ -284,5 +284,32 @@ TEST_F(NodeTest, NothingIsShownOfAGroupOrATopicThatWasDeleted) {
   EXPECT_THAT(shown(), Not(HasSubstr("topic=\"t\"")));
 }
 
+TEST_F(NodeTest, APageOfLargeEventsIsBoundedByItsBytes) {
+  for (int i = 0; i < 20; ++i) {
+    api::PublishRequest request;
+    request.topic = "large";
+    event::CloudEvent made;
+    made.set("id", std::to_string(i));
+    made.set("source", "/" + std::string(1U << 20U, 's'));
+    made.set("type", "x");
+    event::append_frame(made, request.events.emplace_back().frame);
+    rig.traffic().publish(std::move(request), [](const Result<api::PublishResults>&) {});
+  }
+  rig.pass(100);
+  std::vector<std::size_t> pages;
+  api::EventsQuery query;
+  query.topic = "large";
+  query.limit = 1'000;
+  for (bool end = false; !end && pages.size() < 5;) {
+    const auto got =
+        rig.ask<api::EventsAnswer>([&](auto done) { rig.admin().events(query, std::move(done)); });
+    ASSERT_TRUE(got) << got.error().detail;
+    pages.push_back(got->items.size());
+    query.cursor = got->next;
+    end = got->end;
+  }
+  EXPECT_THAT(pages, ElementsAre(16U, 4U));
+}
+
 }  // namespace
 }  // namespace ackline::runtime
