@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from lib.ackline import Server, check, equal, event, main, wait_for
+from lib.ackline import Server, check, equal, event, main, redelivered, wait_for
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROWS = {"delivery.store": "rocksdb"}
@@ -45,17 +45,20 @@ def test_upstreams_restart_cases_hold_when_nothing_is_cached():
 
 def test_what_was_in_flight_for_longer_than_a_flush_comes_back_with_id_and_attempt():
     with Server(**ROWS) as server:
-        server.subscribe("c", "t", group="g", ackTimeoutMs=1500, backoffMs=[50])
+        # One group's leases last through the kill and the start, the other's end.
+        server.subscribe("long", "t", group="long", ackTimeoutMs=600_000)
+        server.subscribe("short", "t", group="short", ackTimeoutMs=6000, backoffMs=[50])
         server.publish("t", [event(i) for i in range(5)], partition=0)
-        first = server.poll("c", max=5)
-        time.sleep(0.4)
+        first = {client: server.poll(client, max=5) for client in ("long", "short")}
+        for client, got in first.items():
+            equal([one["attempt"] for one in got], [1] * 5, f"attempts at {client}")
+        time.sleep(3)  # a flush comes after 100 ms
         server.kill()
         server.start()
-        equal(held(server), 5, "in flight after the restart")
-        equal(server.settle("ack", "c", first[0]["deliveryId"]).status, 200, "an id of before")
-        again = []
-        wait_for(lambda: again.extend(server.poll("c", max=5, timeout_ms=500)) or len(again) == 4, 10, "redelivery")
-        equal({one["attempt"] for one in again}, {2}, "attempts")
+        equal(held(server, group="long"), 5, "in flight after the restart")
+        equal(redelivered(server, "short", "t", "short", 5), {n: 2 for n in range(5)}, "attempts")
+        answer = server.settle("ack", "long", [one["deliveryId"] for one in first["long"]])
+        equal(answer.json()["acked"], 5, f"the ids of before the kill: {answer}")
 
 
 def test_kills_at_any_moment_lose_no_event_and_no_answered_ack():

@@ -236,6 +236,25 @@ def event(number, **more):
             "data": {"n": number}, **more}
 
 
+def redelivered(server, client, topic, group, count):
+    """Acks what comes of `count` events whose leases end; offset -> attempt at its first coming.
+
+    On a machine that stands still a lease may end before its ack; then the event comes once more.
+    """
+    got = {}
+
+    def look():
+        some = server.poll(client, timeout_ms=500)
+        for one in some:
+            got.setdefault(one["offset"], one["attempt"])
+        if some:
+            server.settle("ack", client, [one["deliveryId"] for one in some])
+        return len(got) == count and server.lag(topic, group)["pending"] == 0
+
+    wait_for(look, what=f"the redelivery of {count} events to {client}")
+    return got
+
+
 def wait_for(condition, seconds=30, what="condition"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
