@@ -81,7 +81,7 @@ def test_a_stream_delivers_with_ids_and_acks_count():
 
 
 def test_a_reconnect_sends_again_what_is_held_with_the_same_id_and_attempt():
-    with Server() as server:
+    with Server(delivery__reconnectGrace="60s") as server:
         server.subscribe("c", "t", group="g", ackTimeoutMs=60000)
         first = Stream(server, "c")
         server.publish("t", [event(i) for i in range(3)], partition=0)
