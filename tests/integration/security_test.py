@@ -384,7 +384,7 @@ LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARN
 
 def test_nothing_that_a_client_sends_writes_a_line_of_its_own():
     evil = "x\r\n2026-01-01T00:00:00.000Z ERROR forged line=1\n\x1b[31mred\x1b]0;title\x07\x9b31m\u2028\u202e\0\x7f"
-    with Server(log__level="debug", client__ttl="1s") as server:
+    with Server(log__level="debug", client__ttl="5s") as server:
         quoted = urllib.parse.quote(evil)
         server.http.request("POST", f"/events/publish?topic={quoted}", json.dumps(event(1)),
                             {"content-type": "application/cloudevents+json"})
@@ -419,14 +419,15 @@ def test_nothing_that_a_client_sends_writes_a_line_of_its_own():
             for text in (shown.stdout, shown.stderr):
                 check(not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]", text), f"{arguments}: {text!r}")
                 check(not re.search(r"(?m)^2026-01-01T", text), f"{arguments} shows a line of its own: {text!r}")
+        audit = server.directory / "data" / "audit.log"
+        wait_for(lambda: "client.expired" in audit.read_text(errors="replace"), what="the end of the client")
         lines = server.log.read_text(errors="surrogateescape").split("\n")
         check(len(lines) > 3, "the log says nothing")
         begun = next(at for at, line in enumerate(lines) if LOG_LINE.match(line))
         for line in lines[begun:]:
             plain = not line or LOG_LINE.match(line) or line.startswith(("ackline ", "  ", "no security"))
             check(plain and not line.startswith("2026-01-01T"), f"a line that is not ours: {line!r}")
-        audit = (server.directory / "data" / "audit.log").read_text(errors="surrogateescape")
-        for line in audit.splitlines():
+        for line in audit.read_text(errors="surrogateescape").splitlines():
             json.loads(line)
             check(not re.search(r"[\x00-\x1f\x7f]", line), f"controls in the audit log: {line!r}")
 
