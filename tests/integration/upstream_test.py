@@ -136,18 +136,18 @@ def test_dead_letters_of_two_generations_are_two_entries():
         server.subscribe("c", "t", group="g", maxAttempts=1)
         server.publish("t", event("poison"), partition=0)
         for _ in range(2):
-            one = server.poll("c", timeout_ms=3000)[0]
+            one = server.poll("c")[0]
             equal(server.settle("reject", "c", one["deliveryId"], reason="no").status, 200, "reject")
             answer = server.change("/admin/replay", {"topic": "t", "group": "g", "from": "earliest"})
             equal(answer.status, 200, f"replay: {answer}")
-        one = server.poll("c", timeout_ms=3000)[0]
+        one = server.poll("c")[0]
         equal(server.settle("ack", "c", one["deliveryId"]).status, 200, "ack")
         page = server.admin.get("/admin/dlq/browse", topic="t").json()
         ids = [item["id"] for item in page["items"]]
         equal((page["total"], ids), (2, ["t_DLQ:0:0", "t_DLQ:0:1"]), "both entries")
         answer = server.change("/admin/dlq/redrive", {"topic": "t", "group": "g", "ids": [ids[0]]})
         equal(answer.json()["started"], 1, f"the older one can be redriven: {answer}")
-        one = server.poll("c", timeout_ms=3000)[0]
+        one = server.poll("c")[0]
         equal((one["event"]["id"], one["lane"]["entry"]), ("poison", ids[0]), "its delivery")
         equal(server.settle("ack", "c", one["deliveryId"]).status, 200, "ack")
         server.kill()

@@ -236,6 +236,23 @@ def event(number, **more):
             "data": {"n": number}, **more}
 
 
+def take(server, client, wanted, seconds=30):
+    """What comes to a client until there is as much as was wanted."""
+    got, end = [], time.monotonic() + seconds
+    while len(got) < wanted and time.monotonic() < end:
+        got += server.poll(client, timeout_ms=500)
+    return got
+
+
+def take_and_ack(server, client, wanted):
+    """As much as was wanted, and whatever comes behind it at once; all is acked."""
+    got = []
+    while batch := server.poll(client, max=1000, timeout_ms=500 if len(got) >= wanted else 20_000):
+        equal(server.settle("ack", client, [one["deliveryId"] for one in batch]).status, 200, "ack")
+        got += batch
+    return got
+
+
 def redelivered(server, client, topic, group, count):
     """Acks what comes of `count` events whose leases end; offset -> attempt at its first coming.
 
