@@ -100,7 +100,8 @@ class Faults(Lane):
         # Frontiers are not exported any more; nothing else depends on them.
         how = SELF if path != "/offsets/" and self.comes_back(since) else RESTART
         if how == RESTART:
-            check(self.says_why(), f"{operation} {path} {error}: it does not go on and does not say why: {self.server.tail()}")
+            check(self.says_why(),
+                  f"{operation} {path} {error}: it does not go on and does not say why: {self.server.tail()}")
             self.server.kill()
             self.history.killed()
             self.server.start()

@@ -147,7 +147,7 @@ def fill_rows(server):
         equal(server.settle("reject", "c1", [got[partition, n] for n in (5, 20, 21)], reason="no").status, 200, "reject")
         acked = [got[partition, n] for n in range(30) if n < 10 and n != 5 or 22 <= n < 25]
         equal(server.settle("ack", "c1", acked).status, 200, "ack")
-    wait_for(lambda: server.admin.get("/admin/dlq/browse", topic="orders").json()["total"] == 6, what="six dead letters")
+    wait_for(lambda: server.admin.get("/admin/dlq/browse", topic="orders").json()["total"] == 6, 30, "six dead letters")
     redriven = server.change("/admin/dlq/redrive", {"topic": "orders", "group": "g", "max": 1}).json()
     equal(redriven["started"], 1, "a redrive")
     again = server.poll("c1", max=10)
@@ -226,7 +226,8 @@ def rows_are_rebuilt(damage, stop, shards=1):
         equal({one["state"] for one in page["items"]}, {"dead"}, "what was redriven is dead again, as told")
         got = take_and_ack(server, "c1", 2 * 28)
         equal({d["attempt"] for d in got}, {1}, "first attempts")
-        equal(sorted((d["partition"], d["offset"]) for d in got), [(p, n) for p in (0, 1) for n in range(10, 40) if n not in (20, 21)],
+        equal(sorted((d["partition"], d["offset"]) for d in got),
+              [(p, n) for p in (0, 1) for n in range(10, 40) if n not in (20, 21)],
               "all that was not settled up to the frontier, and no dead one")
         equal(server.change("/admin/dlq/redrive", {"topic": "orders", "group": "g"}).json()["started"], 6, "redrive")
         equal(len(take(server, "c1", 6)), 6, "the redriven ones")

@@ -55,7 +55,7 @@ def resident_mib(server):
 
 
 def p99_ms(servers, requests=400):
-    """Of a good client's publishes, each waited for; the servers are asked in turn, so that the machine is the same to all."""
+    """Of a good client's publishes, each waited for; servers are asked in turn: the machine is the same to all."""
     links, times = [Http(server.http_address) for server in servers], [[] for _ in servers]
     body = json.dumps(event("good"))
     for _ in range(requests):
@@ -135,8 +135,8 @@ def test_slowloris_thousands_of_slow_headers_slow_nobody():
             rounds = [p99_ms([other, server]) for _ in range(5)]
             wait_for(lambda: attack.cut >= count // 10, 120, "the first that are cut off")
             rss = resident_mib(server)
-        # What an attack costs is in every round; a machine that is busy elsewhere hits one or the other. Below the floor
-        # both are its noise.
+        # What an attack costs is in every round; a machine that is busy elsewhere hits one or the other. Below the
+        # floor both are its noise.
         quiet, attacked = min(rounds, key=lambda each: each[1] / max(each[0], P99_FLOOR_MS / 2))
         print(f"     {count} sockets (the machine allows {hard} descriptors), {attack.sent} bytes, {attack.cut} cut off; "
               f"p99 {quiet:.2f} ms beside it, {attacked:.2f} ms under it; {rss:.0f} MiB")
