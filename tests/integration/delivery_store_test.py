@@ -214,7 +214,7 @@ def test_rows_of_a_deleted_topic_do_not_come_back():
         server.start()
         server.subscribe("c", "t", group="g")
         server.publish("t", event("new"), partition=0)
-        wait_for(lambda: [one["event"]["id"] for one in server.poll("c", timeout_ms=500)] == ["new"], what="the new one")
+        wait_for(lambda: [one["event"]["id"] for one in server.poll("c", timeout_ms=500)] == ["new"], what="the event")
         equal(held(server), 1, "in flight")
 
 
