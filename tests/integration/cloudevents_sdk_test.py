@@ -25,7 +25,7 @@ except ImportError:
 
 import json  # noqa: E402
 
-from lib.ackline import Server, check, equal, main  # noqa: E402
+from lib.ackline import Server, check, equal, main, take  # noqa: E402
 
 TIME = datetime(2026, 11, 29, 12, 0, 0, 123000, tzinfo=timezone.utc)
 
@@ -65,7 +65,7 @@ def test_events_that_the_sdk_publishes_structured_come_back_equal():
         server.subscribe("c", "t", group="g")
         for one in EVENTS:
             send(server, to_structured_event(one))
-        got = {d["event"]["id"]: d for d in server.poll("c", max=10) + server.poll("c", max=10, timeout_ms=200)}
+        got = {d["event"]["id"]: d for d in take(server, "c", len(EVENTS))}
         for one in EVENTS:
             same(back(got[one.get_id()]), one)
 
@@ -76,7 +76,7 @@ def test_events_that_the_sdk_publishes_binary_come_back_equal():
         sent = [one for one in EVENTS if one.get_data() is not None]
         for one in sent:
             send(server, to_binary_event(one))
-        got = {d["event"]["id"]: d for d in server.poll("c", max=10) + server.poll("c", max=10, timeout_ms=200)}
+        got = {d["event"]["id"]: d for d in take(server, "c", len(sent))}
         for one in sent:
             same(back(got[one.get_id()]), one)
 
@@ -88,9 +88,7 @@ def test_a_batch_as_an_array_of_the_sdks_events_comes_back_equal():
         answer = server.http.request("POST", "/events/publish?topic=t", batch,
                                      {"content-type": "application/cloudevents-batch+json"})
         equal((answer.status, answer.json()["accepted"]), (202, len(EVENTS)), f"batch: {answer}")
-        got = {}
-        for _ in range(5):
-            got.update({d["event"]["id"]: d for d in server.poll("c", max=10, timeout_ms=200)})
+        got = {d["event"]["id"]: d for d in take(server, "c", len(EVENTS))}
         for one in EVENTS:
             same(back(got[one.get_id()]), one)
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from lib.ackline import Server, check, equal, event, main, wait_for
+from lib.ackline import Server, check, equal, event, main, redelivered, wait_for
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROWS = {"delivery.store": "rocksdb"}
@@ -45,17 +45,20 @@ def test_upstreams_restart_cases_hold_when_nothing_is_cached():
 
 def test_what_was_in_flight_for_longer_than_a_flush_comes_back_with_id_and_attempt():
     with Server(**ROWS) as server:
-        server.subscribe("c", "t", group="g", ackTimeoutMs=1500, backoffMs=[50])
+        # One group's leases last through the kill and the start, the other's end.
+        server.subscribe("long", "t", group="long", ackTimeoutMs=600_000)
+        server.subscribe("short", "t", group="short", ackTimeoutMs=6000, backoffMs=[50])
         server.publish("t", [event(i) for i in range(5)], partition=0)
-        first = server.poll("c", max=5)
-        time.sleep(0.4)
+        first = {client: server.poll(client, max=5) for client in ("long", "short")}
+        for client, got in first.items():
+            equal([one["attempt"] for one in got], [1] * 5, f"attempts at {client}")
+        time.sleep(3)  # a flush comes after 100 ms
         server.kill()
         server.start()
-        equal(held(server), 5, "in flight after the restart")
-        equal(server.settle("ack", "c", first[0]["deliveryId"]).status, 200, "an id of before")
-        again = []
-        wait_for(lambda: again.extend(server.poll("c", max=5, timeout_ms=500)) or len(again) == 4, 10, "redelivery")
-        equal({one["attempt"] for one in again}, {2}, "attempts")
+        equal(held(server, group="long"), 5, "in flight after the restart")
+        equal(redelivered(server, "short", "t", "short", 5), {n: 2 for n in range(5)}, "attempts")
+        answer = server.settle("ack", "long", [one["deliveryId"] for one in first["long"]])
+        equal(answer.json()["acked"], 5, f"the ids of before the kill: {answer}")
 
 
 def test_kills_at_any_moment_lose_no_event_and_no_answered_ack():
@@ -89,7 +92,7 @@ def fill(server):
     server.publish("t", [event(i) for i in range(8)], partition=0)
     ids = {}
     wait_for(lambda: ids.update({one["offset"]: one["deliveryId"] for one in server.poll("c", timeout_ms=200)})
-             or len(ids) == 8, 5, "eight deliveries")
+             or len(ids) == 8, what="eight deliveries")
     equal(server.settle("ack", "c", [ids[0], ids[1], ids[2], ids[6]]).status, 200, "ack")
     equal(server.settle("reject", "c", ids[5], reason="no").status, 200, "reject")
     return ids
@@ -109,7 +112,7 @@ def finish(server, ids):
     equal(server.settle("ack", "c", [ids[3], ids[4], ids[7]]).status, 200, "ack")
     server.publish("t", [event(i) for i in (8, 9)], partition=0)
     got = []
-    wait_for(lambda: got.extend(server.poll("c", timeout_ms=200)) or len(got) == 2, 5, "two more")
+    wait_for(lambda: got.extend(server.poll("c", timeout_ms=200)) or len(got) == 2, what="two more")
     equal(sorted(one["offset"] for one in got), [8, 9], "the rest")
     server.settle("ack", "c", [one["deliveryId"] for one in got])
     lag = server.lag("t", "g")
@@ -163,14 +166,14 @@ def test_store_and_number_of_shards_may_change_at_once():
 
 def test_invariant_15_a_wait_goes_on_with_the_time_it_had_left():
     with Server(**ROWS) as server:
-        server.subscribe("c", "t", group="g", backoffMs=[4000], ackTimeoutMs=60_000)
+        server.subscribe("c", "t", group="g", backoffMs=[9000], ackTimeoutMs=60_000)
         server.publish("t", event("x"), partition=0)
         one = server.poll("c")[0]
-        equal(server.settle("nack", "c", one["deliveryId"], delayMs=2500).status, 200, "nack")
+        equal(server.settle("nack", "c", one["deliveryId"], delayMs=8000).status, 200, "nack")
         server.kill()
         server.start()
         equal(server.poll("c", timeout_ms=500), [], "not yet")
-        got = server.poll("c", timeout_ms=8000)
+        got = server.poll("c", timeout_ms=30_000)
         equal([(one["attempt"], one["event"]["id"]) for one in got], [(2, "x")], "then again")
 
 
@@ -193,7 +196,7 @@ def test_a_log_start_that_moved_is_known_after_a_kill():
         segments = lambda: list((server.directory / "data" / "log").glob("2/*.log"))
         check(segments(), "the segment of the dead letters")
         equal(server.change("/admin/dlq/purge", {"topic": "t", "confirm": True}).json()["purged"], 1, "purged")
-        wait_for(lambda: not segments(), 10, "the segment is removed")
+        wait_for(lambda: not segments(), what="the segment is removed")
         server.kill()
         server.start()
         check("quarantin" not in server.tail(20), server.tail(20))
@@ -211,7 +214,7 @@ def test_rows_of_a_deleted_topic_do_not_come_back():
         server.start()
         server.subscribe("c", "t", group="g")
         server.publish("t", event("new"), partition=0)
-        wait_for(lambda: [one["event"]["id"] for one in server.poll("c", timeout_ms=500)] == ["new"], 5, "the new event")
+        wait_for(lambda: [one["event"]["id"] for one in server.poll("c", timeout_ms=500)] == ["new"], what="the event")
         equal(held(server), 1, "in flight")
 
 

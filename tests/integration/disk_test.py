@@ -36,8 +36,8 @@ def test_a_full_disk_refuses_publishes_keeps_acks_going_and_recovers_by_itself()
             equal(lag["pending"], accepted - len(got), "pending after a kill with a full disk")
             # Space comes back: a purge of another file on the same disk.
             subprocess.run(["mount", "-o", "remount,size=320m", str(directory)], check=True)
-            wait_for(lambda: server.publish("orders", event("after")).status == 202, 10, "publishing again")
-            wait_for(lambda: server.admin.get("/readyz").status == 200, 5, "ready again")
+            wait_for(lambda: server.publish("orders", event("after")).status == 202, 30, "publishing again")
+            wait_for(lambda: server.admin.get("/readyz").status == 200, 30, "ready again")
         finally:
             server.close()
 

@@ -164,6 +164,18 @@ def test_rule_11_an_offer_that_a_kill_took_back_is_no_lease_also_when_it_is_read
         equal([problem[:3] for problem in made.problems], [] if takes_back else ["11:"], "problems")
 
 
+def test_rules_11_and_14_an_answer_that_is_read_after_a_younger_one_breaks_neither():
+    made = history()
+    made.received("b", [delivery("e0", 0, "d2", attempt=2, lease_ms=9000)], 12.0, 12.1)
+    made.received("a", [delivery("e0", 0, "d1", attempt=1, lease_ms=1000)], 10.0, 13.0)
+    equal(made.problems, [], "what a read first is older")
+    made.received("c", [delivery("e0", 0, "d3", attempt=3)], 12.5, 13.5)
+    noticed(made, "11:")
+    made.problems.clear()
+    made.received("a", [delivery("e0", 0, "d4", attempt=2)], 14.0, 14.1)
+    noticed(made, "14:")
+
+
 def test_rule_13_an_acked_event_that_comes_again():
     made = history()
     ack(made, "e0", 0)

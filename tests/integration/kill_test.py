@@ -72,12 +72,12 @@ class Lane:
             workload.ask_progress(self.server, self.history, topic, group)
 
     def cycle(self):
-        wait_for(lambda: self.history.since_kill >= BEFORE_KILL or self.history.problems, 60,
+        wait_for(lambda: self.history.since_kill >= BEFORE_KILL or self.history.problems, 120,
                  f"{BEFORE_KILL} accepted publishes after a start")
         self.operate()
         if self.rng.random() < 0.5:
             time.sleep(self.rng.random() * 0.05)
-        wait_for(lambda: self.history.in_flight > 0, 20, "a request in flight")
+        wait_for(lambda: self.history.in_flight > 0, 60, "a request in flight")
         self.server.kill()
         self.history.killed()
         self.server.start()

@@ -3,9 +3,8 @@
 import pathlib
 import shutil
 import subprocess
-import time
 
-from lib.ackline import BINARY, Server, check, equal, event, main
+from lib.ackline import BINARY, Server, check, equal, event, main, wait_for
 
 
 def data(server, *parts):
@@ -48,7 +47,7 @@ def test_progress_of_an_older_delivery_store_goes_on_from_what_was_exported():
         server.settle("ack", "c", [d["deliveryId"] for d in done])
         frontier = server.lag("orders", "g")["partitions"]["0"]["frontier"]
         equal(frontier, 39, "frontier")
-        time.sleep(2)  # an export comes each second
+        wait_for(lambda: server.exported("orders", "g") == frontier, what="the export")
         server.kill()
         shutil.rmtree(data(server, "deliveries"))
         shutil.copytree(server.directory / "old", data(server, "deliveries"))

@@ -24,7 +24,9 @@ class Filled:
         if checkpoint:
             self.publish(EVENTS)
             self.server.subscribe("c1", "orders", group="g", ackTimeoutMs=60000)
-            got = self.server.poll("c1", max=EVENTS)
+            got = []
+            while len(got) < EVENTS:
+                got += self.server.poll("c1", max=EVENTS - len(got))
             self.server.settle("ack", "c1", [d["deliveryId"] for d in got])
             equal(self.server.terminate(), 0, "exit code")
             if kill:

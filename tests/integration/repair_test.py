@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import subprocess
 
-from lib.ackline import BINARY, Server, check, doctor, equal, event, main, wait_for
+from lib.ackline import BINARY, Server, check, doctor, equal, event, main, take, take_and_ack, wait_for
 
 EVENTS = 240
 
@@ -85,10 +85,8 @@ def test_what_a_repair_gives_up_is_told_and_nothing_else_is_lost():
             # The rest is what the client still held, and no more.
             server.change("/admin/reset", {"topic": "orders", "group": "g", "to": "earliest", "confirm": True})
             got = {}
-            while batch := server.poll("c1", max=1000, timeout_ms=1500):
-                server.settle("ack", "c1", [d["deliveryId"] for d in batch])
-                for d in batch:
-                    got.setdefault(str(d["partition"]), set()).add(d["offset"])
+            for d in take_and_ack(server, "c1", 2 * EVENTS - lost):
+                got.setdefault(str(d["partition"]), set()).add(d["offset"])
             equal(got[hurt], set(range(lost, EVENTS)) or got[hurt], f"{which}: the hurt partition") if lost < EVENTS else \
                 check(hurt not in got, f"{which}: {got}")
             other = "1" if hurt == "0" else "0"
@@ -149,7 +147,7 @@ def fill_rows(server):
         equal(server.settle("reject", "c1", [got[partition, n] for n in (5, 20, 21)], reason="no").status, 200, "reject")
         acked = [got[partition, n] for n in range(30) if n < 10 and n != 5 or 22 <= n < 25]
         equal(server.settle("ack", "c1", acked).status, 200, "ack")
-    wait_for(lambda: server.admin.get("/admin/dlq/browse", topic="orders").json()["total"] == 6, 10, "six dead letters")
+    wait_for(lambda: server.admin.get("/admin/dlq/browse", topic="orders").json()["total"] == 6, 30, "six dead letters")
     redriven = server.change("/admin/dlq/redrive", {"topic": "orders", "group": "g", "max": 1}).json()
     equal(redriven["started"], 1, "a redrive")
     again = server.poll("c1", max=10)
@@ -157,7 +155,7 @@ def fill_rows(server):
     for partition in (0, 1):
         server.publish("orders", [event(f"{partition}-{n}") for n in range(30, 40)], partition=partition)
     wait_for(lambda: [r["frontier"] for r in server.admin.get("/admin/offsets", topic="orders").json()["items"]] == [9, 9],
-             10, "the frontiers are exported")
+             what="the frontiers are exported")
 
 
 def compact(server):
@@ -226,17 +224,13 @@ def rows_are_rebuilt(damage, stop, shards=1):
         dead = sorted((one["origin"]["partition"], one["origin"]["offset"]) for one in page["items"])
         equal(dead, [(p, n) for p in (0, 1) for n in (5, 20, 21)], "each dead letter once")
         equal({one["state"] for one in page["items"]}, {"dead"}, "what was redriven is dead again, as told")
-        got = []
-        while batch := server.poll("c1", max=1000, timeout_ms=1500):
-            equal({d["attempt"] for d in batch}, {1}, "first attempts")
-            equal(server.settle("ack", "c1", [d["deliveryId"] for d in batch]).status, 200, "ack")
-            got += [(d["partition"], d["offset"]) for d in batch]
-        equal(sorted(got), [(p, n) for p in (0, 1) for n in range(10, 40) if n not in (20, 21)],
+        got = take_and_ack(server, "c1", 2 * 28)
+        equal({d["attempt"] for d in got}, {1}, "first attempts")
+        equal(sorted((d["partition"], d["offset"]) for d in got),
+              [(p, n) for p in (0, 1) for n in range(10, 40) if n not in (20, 21)],
               "all that was not settled up to the frontier, and no dead one")
         equal(server.change("/admin/dlq/redrive", {"topic": "orders", "group": "g"}).json()["started"], 6, "redrive")
-        redriven = []
-        wait_for(lambda: redriven.extend(server.poll("c1", max=100, timeout_ms=300)) or len(redriven) == 6, 10,
-                 "the redriven ones")
+        equal(len(take(server, "c1", 6)), 6, "the redriven ones")
         server.kill()
         server.start()
         lag = server.lag("orders", "g", audit="true")

@@ -4,7 +4,7 @@ import json
 import subprocess
 import time
 
-from lib.ackline import BINARY, Server, check, equal, event, main, wait_for
+from lib.ackline import BINARY, Server, check, equal, event, main, take, wait_for
 
 PAID = {"exact": {"type": "paid"}}
 
@@ -37,13 +37,6 @@ def lane(server, lane_id):
     return server.admin.get(f"/admin/lanes/{lane_id}").json()
 
 
-def take(server, wanted, client="c1"):
-    got, end = [], time.monotonic() + 10
-    while len(got) < wanted and time.monotonic() < end:
-        got += server.poll(client, timeout_ms=500)
-    return got
-
-
 def test_the_chosen_events_come_again_and_no_frontier_moves():
     with Server() as server:
         fill(server)
@@ -56,7 +49,7 @@ def test_the_chosen_events_come_again_and_no_frontier_moves():
         check(started["auditId"], started)
         for one in started["partitions"].values():
             equal(one["frontierBefore"], one["frontierAfter"], "the frontier")
-        got = take(server, 10)
+        got = take(server, "c1", 10)
         equal(sorted(int(d["event"]["id"]) for d in got), list(range(0, 40, 4)), "events")
         for d in got:
             equal(d["lane"], {"laneId": started["laneId"], "kind": "replay", "entry": None}, "lane")
@@ -78,12 +71,12 @@ def test_ranges_partitions_and_what_is_not_settled():
         for n in range(12):
             server.publish("orders", event(n), partition=1)
         server.subscribe("c1", "orders", group="billing", ackTimeoutMs=60000)
-        got = take(server, 12)
+        got = take(server, "c1", 12)
         server.settle("ack", "c1", [d["deliveryId"] for d in got if d["offset"] != 5])
         answer = replay(server, **{"from": {"offset": 3}, "until": {"offset": 8}, "partitions": [1]}).json()
         equal(answer["partitions"], {"1": {"frontierBefore": 4, "frontierAfter": 4, "events": 4, "first": 3, "last": 7}},
               "3, 4, 6 and 7: 5 is still in flight")
-        equal(sorted(d["offset"] for d in take(server, 4)), [3, 4, 6, 7], "delivered")
+        equal(sorted(d["offset"] for d in take(server, "c1", 4)), [3, 4, 6, 7], "delivered")
         bad = replay(server, filter=PAID, partitions=[99])
         equal((bad.status, bad.json()["error"]), (400, "bad_value"), "a partition that is not there")
 
@@ -96,11 +89,11 @@ def test_a_kill_in_the_middle_neither_loses_nor_moves_anything():
         equal(started["events"], 100, "events")
         acked = set()
         for life in range(3):
-            got = server.poll("c1", max=15, timeout_ms=3000)
+            got = server.poll("c1", max=15)
             check(got, f"life {life}: nothing came")
             server.settle("ack", "c1", [d["deliveryId"] for d in got])
             acked.update(int(d["event"]["id"]) for d in got)
-            held = server.poll("c1", max=5, timeout_ms=1000)
+            held = server.poll("c1", max=5)
             server.kill()
             server.start()
             # What was held when it was killed is still this client's, with the same ids.
@@ -109,7 +102,7 @@ def test_a_kill_in_the_middle_neither_loses_nor_moves_anything():
             acked.update(int(d["event"]["id"]) for d in held)
             equal(lane(server, started["laneId"])["resolved"], len(acked), f"life {life}: resolved")
         while len(acked) < 100:
-            got = server.poll("c1", timeout_ms=3000)
+            got = server.poll("c1")
             check(got, f"stuck at {len(acked)}: {lane(server, started['laneId'])}")
             for d in got:
                 check(int(d["event"]["id"]) not in acked, f"{d['event']['id']} came again")
@@ -125,12 +118,11 @@ def test_a_replay_that_fails_makes_a_dead_letter_that_can_be_redriven():
         fill(server, 8)
         before = progress(server)
         started = replay(server, filter=PAID).json()
-        first, second = take(server, 2)
+        first, second = take(server, "c1", 2)
         server.settle("reject", "c1", [first["deliveryId"]], reason="no good")
-        for _ in range(2):
-            server.settle("nack", "c1", [second["deliveryId"]], delayMs=0)
-            got = server.poll("c1", timeout_ms=1000)
-            second = got[0] if got else second
+        server.settle("nack", "c1", [second["deliveryId"]], delayMs=0)
+        second = server.poll("c1")[0]
+        server.settle("nack", "c1", [second["deliveryId"]], delayMs=0)
         wait_for(lambda: lane(server, started["laneId"])["state"] == "done", what="the lane's end")
         equal(lane(server, started["laneId"])["deadAgain"], 2, "dead again")
         server.kill()
@@ -141,7 +133,7 @@ def test_a_replay_that_fails_makes_a_dead_letter_that_can_be_redriven():
         equal(progress(server), before, "they were terminal and stay so")
         redriven = server.change("/admin/dlq/redrive", {"topic": "orders", "group": "billing"}).json()
         equal(redriven["started"], 2, "redrive")
-        got = take(server, 2)
+        got = take(server, "c1", 2)
         equal({d["lane"]["kind"] for d in got}, {"redrive"}, "kind")
         server.settle("ack", "c1", [d["deliveryId"] for d in got])
 
@@ -150,12 +142,12 @@ def test_a_reset_over_it_a_delete_of_it_and_of_its_group_end_it():
     with Server() as server:
         fill(server)
         started = replay(server, filter=PAID).json()
-        held = take(server, 10)
+        held = take(server, "c1", 10)
         server.change("/admin/reset", {"topic": "orders", "group": "billing", "to": "earliest", "confirm": True})
         answer = server.settle("ack", "c1", held[0]["deliveryId"])
         equal((answer.status, answer.json()["error"]), (409, "stale"), "an id of a lane that a reset ended")
         wait_for(lambda: lane(server, started["laneId"])["state"] == "done", what="the lane's end")
-        got = take(server, 40)
+        got = take(server, "c1", 40)
         equal(len({d["event"]["id"] for d in got}), 40, "all are open again")
         server.settle("ack", "c1", [d["deliveryId"] for d in got])
 
@@ -177,7 +169,7 @@ def test_the_rate_is_that_of_the_lane_over_all_partitions():
         begun = time.monotonic()
         started = replay(server, filter=PAID, ratePerSecond=20).json()
         equal(started["events"], 40, "events")
-        got = take(server, 40)
+        got = take(server, "c1", 40)
         seconds = time.monotonic() - begun
         equal(len(got), 40, "delivered")
         # Four partitions begin with one token each; the other 36 need 1.8 s at 20 a second.

@@ -19,14 +19,15 @@ import urllib.parse
 from lib.ackline import BINARY, Http, Server, check, equal, event, main, wait_for
 
 SLOW_SOCKETS = 5000
+P99_FLOOR_MS = 50
 
 
-def connect(address, timeout=10):
+def connect(address, timeout=30):
     host, port = address.rsplit(":", 1)
     return socket.create_connection((host, int(port)), timeout=timeout)
 
 
-def raw(address, data, wait=2.0):
+def raw(address, data, wait=20.0):
     """Everything the server says to `data` before it hangs up or `wait` is over."""
     got = b""
     with connect(address, wait) as plain:
@@ -53,18 +54,20 @@ def resident_mib(server):
         return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1]) / 1024
 
 
-def p99_ms(server, requests=400):
-    """Of a good client's publishes, each waited for."""
-    http, times = Http(server.http_address), []
+def p99_ms(servers, requests=400):
+    """Of a good client's publishes, each waited for; servers are asked in turn: the machine is the same to all."""
+    links, times = [Http(server.http_address) for server in servers], [[] for _ in servers]
     body = json.dumps(event("good"))
     for _ in range(requests):
-        begun = time.perf_counter()
-        answer = http.request("POST", "/events/publish?topic=good&partition=0", body,
-                              {"content-type": "application/cloudevents+json"})
-        times.append((time.perf_counter() - begun) * 1000)
-        equal(answer.status, 202, "a good client's publish")
-    http.close()
-    return sorted(times)[int(len(times) * 0.99)]
+        for http, mine in zip(links, times):
+            begun = time.perf_counter()
+            answer = http.request("POST", "/events/publish?topic=good&partition=0", body,
+                                  {"content-type": "application/cloudevents+json"})
+            mine.append((time.perf_counter() - begun) * 1000)
+            equal(answer.status, 202, "a good client's publish")
+    for http in links:
+        http.close()
+    return [sorted(mine)[int(len(mine) * 0.99)] for mine in times]
 
 
 class Slowloris:
@@ -123,19 +126,21 @@ def test_slowloris_thousands_of_slow_headers_slow_nobody():
     wanted = min(hard, SLOW_SOCKETS + 500) if hard != resource.RLIM_INFINITY else SLOW_SOCKETS + 500
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
     count = min(SLOW_SOCKETS, wanted - 300)
-    with Server() as server:
-        p99_ms(server, 100)
-        before = min(p99_ms(server) for _ in range(3))
+    # The other one is left alone, on the same machine at the same time.
+    with Server() as server, Server() as other:
+        p99_ms([other, server], 100)
         with Slowloris(server.http_address, count) as attack:
-            wait_for(lambda: len(attack.sockets) >= count, 60, "the sockets")
+            wait_for(lambda: len(attack.sockets) >= count, 120, "the sockets")
             check(attack.refused == 0, f"{attack.refused} connections were refused")
-            during = min(p99_ms(server) for _ in range(3))
-            wait_for(lambda: attack.cut >= count // 10, 60, "the first that are cut off")
+            rounds = [p99_ms([other, server]) for _ in range(5)]
+            wait_for(lambda: attack.cut >= count // 10, 120, "the first that are cut off")
             rss = resident_mib(server)
+        # What an attack costs is in every round; a machine that is busy elsewhere hits one or the other. Below the
+        # floor both are its noise.
+        quiet, attacked = min(rounds, key=lambda each: each[1] / max(each[0], P99_FLOOR_MS / 2))
         print(f"     {count} sockets (the machine allows {hard} descriptors), {attack.sent} bytes, {attack.cut} cut off; "
-              f"p99 {before:.2f} ms before, {during:.2f} ms during; {rss:.0f} MiB")
-        # Below that both are the machine's own noise.
-        check(during <= max(2 * before, 10), f"p99 was {before:.2f} ms and is {during:.2f} ms")
+              f"p99 {quiet:.2f} ms beside it, {attacked:.2f} ms under it; {rss:.0f} MiB")
+        check(attacked <= max(2 * quiet, P99_FLOOR_MS), f"p99 in pairs, beside the attack and under it: {rounds}")
         check(rss < 300, f"{rss} MiB for {count} sockets")
         wait_for(lambda: server.http.get("/livez").status == 200, what="the server")
 
@@ -218,7 +223,7 @@ def test_requests_that_two_readers_would_read_differently_are_refused():
                 "a version of its own": b"GET /livez HTTP/1.9\r\n" + host + b"\r\n",
             }
             for what, data in cases.items():
-                got = statuses(raw(address, data + hidden, wait=3))
+                got = statuses(raw(address, data + hidden))
                 check(len(got) == 1 and 400 <= got[0] < 600 and got[0] != 500,
                       f"{what}: answered {got}; what follows must not be read as a request")
             many = b"GET /livez HTTP/1.1\r\n" + host + b"".join(b"X-%d: y\r\n" % n for n in range(5000)) + b"\r\n"
@@ -379,7 +384,7 @@ LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARN
 
 def test_nothing_that_a_client_sends_writes_a_line_of_its_own():
     evil = "x\r\n2026-01-01T00:00:00.000Z ERROR forged line=1\n\x1b[31mred\x1b]0;title\x07\x9b31m\u2028\u202e\0\x7f"
-    with Server(log__level="debug", client__ttl="1s") as server:
+    with Server(log__level="debug", client__ttl="5s") as server:
         quoted = urllib.parse.quote(evil)
         server.http.request("POST", f"/events/publish?topic={quoted}", json.dumps(event(1)),
                             {"content-type": "application/cloudevents+json"})
@@ -414,14 +419,15 @@ def test_nothing_that_a_client_sends_writes_a_line_of_its_own():
             for text in (shown.stdout, shown.stderr):
                 check(not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]", text), f"{arguments}: {text!r}")
                 check(not re.search(r"(?m)^2026-01-01T", text), f"{arguments} shows a line of its own: {text!r}")
+        audit = server.directory / "data" / "audit.log"
+        wait_for(lambda: "client.expired" in audit.read_text(errors="replace"), what="the end of the client")
         lines = server.log.read_text(errors="surrogateescape").split("\n")
         check(len(lines) > 3, "the log says nothing")
         begun = next(at for at, line in enumerate(lines) if LOG_LINE.match(line))
         for line in lines[begun:]:
             plain = not line or LOG_LINE.match(line) or line.startswith(("ackline ", "  ", "no security"))
             check(plain and not line.startswith("2026-01-01T"), f"a line that is not ours: {line!r}")
-        audit = (server.directory / "data" / "audit.log").read_text(errors="surrogateescape")
-        for line in audit.splitlines():
+        for line in audit.read_text(errors="surrogateescape").splitlines():
             json.loads(line)
             check(not re.search(r"[\x00-\x1f\x7f]", line), f"controls in the audit log: {line!r}")
 

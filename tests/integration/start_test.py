@@ -160,12 +160,15 @@ def test_an_idle_server_uses_no_cpu():
                 wakes += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
             return wakes, nanoseconds / 1e6
 
-        wakes, milliseconds = used()
-        time.sleep(4)
-        wakes, milliseconds = used()[0] - wakes, used()[1] - milliseconds
-        # A look a second at what is due, in a few threads; a wake costs more when others have the caches.
-        check(wakes <= 40, f"{wakes} wake-ups in 4 idle seconds")
-        check(milliseconds <= 40, f"{milliseconds} ms of CPU in 4 idle seconds")
+        # A look a second at what is due, in a few threads; a wake costs more when others have the caches. A server that
+        # turns in circles does so all the time, a busy machine is to blame now and then.
+        looks = []
+        while not any(wakes <= 40 and milliseconds <= 40 for wakes, milliseconds in looks):
+            check(len(looks) < 5, f"wake-ups and ms of CPU in 4 idle seconds each: {looks}")
+            before = used()
+            time.sleep(4)
+            after = used()
+            looks.append((after[0] - before[0], after[1] - before[1]))
 
 
 def test_the_number_of_shards_can_be_changed_and_nothing_is_lost():
@@ -205,7 +208,7 @@ def test_after_a_restart_with_several_shards_pollers_get_every_partition():
         for client in ("c1", "c2", "c3", "c4"):
             seen = set()
             wait_for(lambda: seen.update(d["event"]["id"] for d in server.poll(client, timeout_ms=200)) or len(seen) == 100,
-                     10, f"all events at {client}, {len(seen)} so far")
+                     30, f"all events at {client}, {len(seen)} so far")
     finally:
         server.close()
 

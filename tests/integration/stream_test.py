@@ -68,9 +68,9 @@ def test_a_stream_delivers_with_ids_and_acks_count():
     with Server() as server:
         server.subscribe("c", "t", group="g")
         stream = Stream(server, "c")
-        wait_for(lambda: "retry: 2000" in stream.text, 5, "the first line")
+        wait_for(lambda: "retry: 2000" in stream.text, 30, "the first line")
         server.publish("t", [event(i) for i in range(10)], partition=0)
-        wait_for(lambda: len(stream.items) == 10, 5, "ten deliveries")
+        wait_for(lambda: len(stream.items) == 10, 30, "ten deliveries")
         check("text/event-stream" in stream.head, stream.head)
         for name, data in stream.items:
             equal(name, data["deliveryId"], "the id line is the deliveryId")
@@ -81,15 +81,15 @@ def test_a_stream_delivers_with_ids_and_acks_count():
 
 
 def test_a_reconnect_sends_again_what_is_held_with_the_same_id_and_attempt():
-    with Server() as server:
+    with Server(delivery__reconnectGrace="60s") as server:
         server.subscribe("c", "t", group="g", ackTimeoutMs=60000)
         first = Stream(server, "c")
         server.publish("t", [event(i) for i in range(3)], partition=0)
-        wait_for(lambda: len(first.items) == 3, 5, "three deliveries")
+        wait_for(lambda: len(first.items) == 3, 30, "three deliveries")
         server.settle("ack", "c", first.items[1][0])
         first.close()
         again = Stream(server, "c", **{"Last-Event-ID": first.items[2][0]})
-        wait_for(lambda: len(again.items) == 2, 5, "what is still held")
+        wait_for(lambda: len(again.items) == 2, 30, "what is still held")
         equal([d["deliveryId"] for _, d in again.items], [first.items[0][0], first.items[2][0]], "the same ids")
         check(all(d["resent"] and d["attempt"] == 1 for _, d in again.items), f"{again.items}")
         again.close()
@@ -101,9 +101,9 @@ def test_a_client_that_does_not_come_back_loses_its_leases_after_the_grace():
         server.subscribe("d", "t", group="g")
         stream = Stream(server, "c")
         server.publish("t", event(1), partition=0)
-        wait_for(lambda: stream.items, 5, "a delivery")
+        wait_for(lambda: stream.items, 30, "a delivery")
         stream.close()
-        got = wait_for(lambda: server.poll("d", timeout_ms=1000), 5, "the other client gets it")
+        got = wait_for(lambda: server.poll("d", timeout_ms=1000), 30, "the other client gets it")
         equal((got[0]["event"]["id"], got[0]["attempt"]), ("1", 2), "the second attempt")
         equal(server.settle("ack", "c", stream.items[0][0]).status, 409, "the lost id")
 
@@ -112,25 +112,25 @@ def test_a_second_stream_replaces_the_first_and_a_poll_beside_one_is_refused():
     with Server() as server:
         server.subscribe("c", "t", group="g")
         first = Stream(server, "c")
-        wait_for(lambda: "retry" in first.text, 5, "open")
+        wait_for(lambda: "retry" in first.text, 30, "open")
         answer = server.http.get("/events/poll", clientId="c", timeoutMs=0)
         equal((answer.status, answer.json()["error"]), (409, "stream_open"), "a poll")
         second = Stream(server, "c")
-        wait_for(lambda: first.ends == [{"error": "replaced"}], 5, "the last word")
-        wait_for(lambda: first.raw.endswith("0\r\n\r\n"), 5, "the end of its body")
+        wait_for(lambda: first.ends == [{"error": "replaced"}], 30, "the last word")
+        wait_for(lambda: first.raw.endswith("0\r\n\r\n"), 30, "the end of its body")
         server.publish("t", event(1), partition=0)
-        wait_for(lambda: len(second.items) == 1, 5, "the new one delivers")
+        wait_for(lambda: len(second.items) == 1, 30, "the new one delivers")
         server.http.post("/events/unsubscribe", {"clientId": "c", "topic": "t"})
-        wait_for(lambda: second.ends == [{"error": "unsubscribed"}], 5, "unsubscribed")
+        wait_for(lambda: second.ends == [{"error": "unsubscribed"}], 30, "unsubscribed")
 
 
 def test_a_drain_ends_streams_with_a_word():
     with Server(drain__timeout="2s") as server:
         server.subscribe("c", "t", group="g")
         stream = Stream(server, "c")
-        wait_for(lambda: "retry" in stream.text, 5, "open")
+        wait_for(lambda: "retry" in stream.text, 30, "open")
         server.process.terminate()
-        wait_for(lambda: stream.ends == [{"error": "draining"}], 5, "draining")
+        wait_for(lambda: stream.ends == [{"error": "draining"}], 30, "draining")
         equal(server.process.wait(20), 0, "exit code")
 
 
@@ -138,9 +138,9 @@ def test_a_topic_that_is_deleted_ends_its_streams():
     with Server() as server:
         server.subscribe("c", "t", group="g")
         stream = Stream(server, "c")
-        wait_for(lambda: "retry" in stream.text, 5, "open")
+        wait_for(lambda: "retry" in stream.text, 30, "open")
         equal(server.change("/admin/topics/t?confirm=true&force=true", None, "DELETE").status, 200, "delete")
-        wait_for(lambda: stream.ends == [{"error": "topic_deleted"}], 5, "the word")
+        wait_for(lambda: stream.ends == [{"error": "topic_deleted"}], 30, "the word")
 
 
 def test_a_long_poll_is_woken_by_a_publish_and_empty_at_its_end():
@@ -148,16 +148,15 @@ def test_a_long_poll_is_woken_by_a_publish_and_empty_at_its_end():
         server.subscribe("c", "t", group="g")
         begun = time.monotonic()
         equal(server.poll("c", timeout_ms=300), [], "empty at the end")
-        check(0.25 < time.monotonic() - begun < 3, "after its time")
+        check(0.25 < time.monotonic() - begun < 10, "after its time")
         got = []
-        other = Http(server.http_address)
-        waiter = threading.Thread(target=lambda: got.extend(server.poll("c", timeout_ms=20000, http=other)))
+        other = Http(server.http_address, timeout=90)
+        waiter = threading.Thread(target=lambda: got.extend(server.poll("c", timeout_ms=60_000, http=other)))
         waiter.start()
-        time.sleep(0.2)
-        begun = time.monotonic()
+        wait_for(lambda: server.client("c")["channel"] == "poll", what="the poll")
         server.publish("t", event(1))
-        waiter.join(5)
-        check(len(got) == 1 and time.monotonic() - begun < 2, "woken at once")
+        waiter.join(20)
+        check(len(got) == 1 and not waiter.is_alive(), "woken, long before its 60 s are over")
 
 
 def test_a_poller_that_went_away_gives_its_attempts_back_by_lease_expiry_only():
@@ -166,11 +165,11 @@ def test_a_poller_that_went_away_gives_its_attempts_back_by_lease_expiry_only():
         host, port = server.http_address.rsplit(":", 1)
         gone = socket.create_connection((host, int(port)))
         gone.sendall(f"GET /events/poll?clientId=c&timeoutMs=30000 HTTP/1.1\r\nHost: {server.http_address}\r\n\r\n".encode())
-        time.sleep(0.2)
+        wait_for(lambda: server.client("c")["channel"] == "poll", what="the poll")
         gone.close()
-        time.sleep(0.2)
+        wait_for(lambda: server.client("c")["channel"] == "none", what="the end of the poll")
         server.publish("t", event(1), partition=0)
-        got = server.poll("c", timeout_ms=3000)
+        got = server.poll("c")
         equal([(d["event"]["id"], d["attempt"]) for d in got], [("1", 1)], "nothing was given to the dead connection")
 
 

@@ -14,11 +14,12 @@ from lib.shim import Shim
 
 DAY = 86_400
 PAUSE_S = 30
-LEASE_MS = 6000
+LEASE_MS = 10_000
+RETRY_MS = 6000
 
 
 def held(server, client, count):
-    got = server.poll(client, max=count, timeout_ms=2000)
+    got = server.poll(client, max=count)
     equal(len(got), count, "leases")
     return got
 
@@ -30,12 +31,12 @@ def test_invariant_14_a_pause_of_30_seconds_ends_no_lease_and_costs_no_attempt()
         server.publish("t", [event(i) for i in range(20)], partition=0)
         mine = held(server, "a", 10)
         waiting = held(server, "a", 1)
-        equal(server.settle("nack", "a", waiting[0]["deliveryId"], delayMs=3000).status, 200, "nack")
+        equal(server.settle("nack", "a", waiting[0]["deliveryId"], delayMs=RETRY_MS).status, 200, "nack")
         os.kill(server.process.pid, signal.SIGSTOP)
         time.sleep(PAUSE_S)
         os.kill(server.process.pid, signal.SIGCONT)
         back = time.monotonic()
-        others = server.poll("b", max=100, timeout_ms=1000)
+        others = server.poll("b", max=100)
         held_ids = {one["event"]["id"] for one in mine}
         again = [one["event"]["id"] for one in others if one["event"]["id"] in held_ids]
         equal(again, [], "nobody else gets what is leased")
@@ -47,11 +48,11 @@ def test_invariant_14_a_pause_of_30_seconds_ends_no_lease_and_costs_no_attempt()
         # The leases that nobody settles end when their own time is over, with one attempt used.
         late = []
         wait_for(lambda: late.extend(server.poll("b", max=100, timeout_ms=500)) or
-                 {one["event"]["id"] for one in mine[5:]} <= {one["event"]["id"] for one in late}, 15, "the leases end")
+                 {one["event"]["id"] for one in mine[5:]} <= {one["event"]["id"] for one in late}, 40, "the leases end")
         check(time.monotonic() - back >= 2.0, "they had time left")
         equal({one["attempt"] for one in late}, {2}, "attempts: a lease that ended, a nack")
         server.settle("ack", "b", [one["deliveryId"] for one in late])
-        wait_for(lambda: server.lag("t", "g")["caughtUp"], 10, "everything is settled")
+        wait_for(lambda: server.lag("t", "g")["caughtUp"], what="everything is settled")
         check_quiet(server, "after a pause")
 
 
@@ -68,8 +69,8 @@ def with_jump(seconds):
             server.subscribe(client, "t", group="g", ackTimeoutMs=LEASE_MS, backoffMs=[100], maxAttempts=3)
         server.publish("t", [event(i) for i in range(5)])
         mine = held(server, "a", 5)
-        equal(server.settle("nack", "a", mine[0]["deliveryId"], delayMs=3000).status, 200, "nack")
         nacked = time.monotonic()
+        equal(server.settle("nack", "a", mine[0]["deliveryId"], delayMs=RETRY_MS).status, 200, "nack")
         server.publish("old", [event(f"old{i}") for i in range(5)])
         server.publish("t", event("mortal", emttl=60_000))
         shim.set_clock(seconds)
@@ -79,12 +80,12 @@ def with_jump(seconds):
         answer = server.settle("ack", "a", [one["deliveryId"] for one in mine[1:]]).json()
         equal((answer["acked"], answer["failed"]), (4, 0), f"acks after the jump: {answer}")
         server.settle("ack", "b", [one["deliveryId"] for one in others]) if others else None
-        retry = wait_for(lambda: server.poll("b", timeout_ms=500), 10, "the retry")
+        retry = wait_for(lambda: server.poll("b", timeout_ms=500), what="the retry")
         equal([(one["event"]["id"], one["attempt"]) for one in retry], [("0", 2)], "the retry")
         waited = time.monotonic() - nacked
-        check(2.5 <= waited <= 6.0, f"the retry came after {waited:.1f} s, asked was 3 s")
+        check(waited >= RETRY_MS / 1000 - 0.5, f"the retry came after {waited:.1f} s")
         server.settle("ack", "b", [one["deliveryId"] for one in retry])
-        wait_for(lambda: server.lag("t", "g")["caughtUp"], 10, "everything is settled")
+        wait_for(lambda: server.lag("t", "g")["caughtUp"], what="everything is settled")
         answer = server.publish("t", event("after"))
         equal(answer.status, 202, f"publish after the jump: {answer}")
         equal([one["event"]["id"] for one in server.poll("b")], ["after"], "deliveries after the jump")
@@ -92,9 +93,10 @@ def with_jump(seconds):
         server.kill()
         server.start()
         equal(server.poll("a", timeout_ms=1000), [], "its lease is b's, also after a kill")
-        wait_for(lambda: server.poll("b", timeout_ms=500), 12, "it ends by its own time")
+        wait_for(lambda: server.poll("b", timeout_ms=500), 40, "it ends by its own time")
         first = time.monotonic()
-        while time.monotonic() - first < 14:
+        # Retention looks every 10 s.
+        while time.monotonic() - first < (60 if seconds > 0 else 14):
             start = server.admin.get("/admin/topics/old").json()["offsets"]["0"]["logStart"]
             if start == 5:
                 break

@@ -131,7 +131,7 @@ class Server:
         self.http, self.admin = Http(told["http"]), Http(told["admin"])
         return True
 
-    def start(self, wait=30, expect_failure=False):
+    def start(self, wait=60, expect_failure=False):
         self.launch()
         end = time.monotonic() + wait
         while time.monotonic() < end:
@@ -155,7 +155,7 @@ class Server:
         self.http.close()
         self.admin.close()
 
-    def terminate(self, wait=25):
+    def terminate(self, wait=60):
         self.process.send_signal(signal.SIGTERM)
         try:
             code = self.process.wait(wait)
@@ -198,7 +198,17 @@ class Server:
         check(answer.status == 200, f"subscribe: {answer}")
         return answer.json()
 
-    def poll(self, client, max=100, timeout_ms=1000, http=None):
+    def client(self, name):
+        """What is shown of a client, or None."""
+        items = self.admin.get("/admin/clients").json()["items"]
+        return next((one for one in items if one["clientId"] == name), None)
+
+    def exported(self, topic, group, partition=0):
+        """The frontier in the offset store, which follows within some seconds; None: there is none yet."""
+        items = self.admin.get("/admin/offsets", topic=topic).json()["items"]
+        return next((one["frontier"] for one in items if (one["group"], one["partition"]) == (group, partition)), None)
+
+    def poll(self, client, max=100, timeout_ms=10_000, http=None):
         answer = (http or self.http).get("/events/poll", clientId=client, max=max, timeoutMs=timeout_ms)
         check(answer.status == 200, f"poll: {answer}")
         return answer.json()
@@ -226,7 +236,43 @@ def event(number, **more):
             "data": {"n": number}, **more}
 
 
-def wait_for(condition, seconds=10, what="condition"):
+def take(server, client, wanted, seconds=30):
+    """What comes to a client until there is as much as was wanted."""
+    got, end = [], time.monotonic() + seconds
+    while len(got) < wanted and time.monotonic() < end:
+        got += server.poll(client, timeout_ms=500)
+    return got
+
+
+def take_and_ack(server, client, wanted):
+    """As much as was wanted, and whatever comes behind it at once; all is acked."""
+    got = []
+    while batch := server.poll(client, max=1000, timeout_ms=500 if len(got) >= wanted else 20_000):
+        equal(server.settle("ack", client, [one["deliveryId"] for one in batch]).status, 200, "ack")
+        got += batch
+    return got
+
+
+def redelivered(server, client, topic, group, count):
+    """Acks what comes of `count` events whose leases end; offset -> attempt at its first coming.
+
+    On a machine that stands still a lease may end before its ack; then the event comes once more.
+    """
+    got = {}
+
+    def look():
+        some = server.poll(client, timeout_ms=500)
+        for one in some:
+            got.setdefault(one["offset"], one["attempt"])
+        if some:
+            server.settle("ack", client, [one["deliveryId"] for one in some])
+        return len(got) == count and server.lag(topic, group)["pending"] == 0
+
+    wait_for(look, what=f"the redelivery of {count} events to {client}")
+    return got
+
+
+def wait_for(condition, seconds=30, what="condition"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()

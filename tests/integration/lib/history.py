@@ -31,7 +31,7 @@ class Event:
 class Seen:
     """One event for one group."""
     __slots__ = ("attempt", "acked", "ack_asked", "rejected", "reject_asked", "loose", "offer", "client", "lease_end",
-                 "asked")
+                 "asked", "got")
 
     def __init__(self):
         self.attempt = 0
@@ -39,7 +39,7 @@ class Seen:
         self.ack_asked = self.reject_asked = False
         self.loose = False                           # a replay or reset may have opened it again
         self.offer = self.client = None
-        self.lease_end = self.asked = 0.0
+        self.lease_end = self.asked = self.got = 0.0  # of the offer that was read last
 
     @property
     def perhaps_over(self):
@@ -160,15 +160,18 @@ class History:
         unsure = group.reopens > 0 or asked_at <= group.reopened_at
         if unsure:
             seen.attempt, seen.lease_end = 0, 0.0
+        if one["attempt"] < seen.attempt and asked_at <= seen.got:
+            return  # an older offer, whose answer was read late: another one has overtaken it
         if one["attempt"] < seen.attempt:
             self.problem(f"14: {story} fell from attempt {seen.attempt} to {one['attempt']}")
         # A kill may set the clock of leases wrong by the second between two alive marks (invariant 15, decision 0008).
         lease_end = seen.lease_end - (MARK_S if seen.asked <= self.killed_at else 0.0)
-        if seen.offer not in (None, one["deliveryId"]) and seen.client != client and got_at < lease_end:
+        newer = one["attempt"] > seen.attempt or asked_at > seen.got
+        if newer and seen.offer not in (None, one["deliveryId"]) and seen.client != client and got_at < lease_end:
             self.problem(f"11: {story} while {seen.client} holds {seen.offer} for {lease_end - got_at:.3f} s more")
         if group.ordering == "key" and self.events.get(number) is not None:
             self.check_order(group, number, one, story)
-        seen.offer, seen.client = one["deliveryId"], client
+        seen.offer, seen.client, seen.got = one["deliveryId"], client, got_at
         if not unsure:
             seen.attempt = one["attempt"]
             # The offer was made after the poll was asked for. An answer may be read after the kill that took it back.

@@ -48,7 +48,7 @@ class Workers:
     def finish(self):
         self.stop.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(60)
             check(not thread.is_alive(), "a client does not come to its end")
 
 
@@ -189,7 +189,7 @@ def redrive(server, topic, name, connection=None, most=5):
     return answer
 
 
-def heal(server, history, clients, what, seconds=90):
+def heal(server, history, clients, what, seconds=180):
     """The publishers have stopped; honest clients settle everything that is left."""
     workers = Workers(server, history)
     for client in clients:

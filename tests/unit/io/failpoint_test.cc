@@ -29,6 +29,8 @@ TEST(Failpoint, ATextThatNamesNoPointIsRefusedAndArmsNothing) {
 }
 
 TEST(FailpointDeathTest, TheProcessIsKilledAtTheChosenVisitAndNotBefore) {
+  // A fresh process, not a fork of one that may have threads.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         if (!arm_failpoints("cut.before:3=kill,cut.after:1=kill")) std::exit(7);
