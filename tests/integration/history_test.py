@@ -164,6 +164,19 @@ def test_rule_11_an_offer_that_a_kill_took_back_is_no_lease_also_when_it_is_read
         equal([problem[:3] for problem in made.problems], [] if takes_back else ["11:"], "problems")
 
 
+def test_rule_11_and_14_an_offer_that_a_kill_took_back_may_be_read_after_the_one_in_its_place():
+    for takes_back in (True, False):
+        made = history()
+        made.kill_loses_offers = takes_back
+        made.killed()
+        made.killed_at = 10.5
+        made.received("b", [delivery("e0", 0, "d2", attempt=2, lease_ms=9000)], 11.0, 11.1)
+        made.received("a", [delivery("e0", 0, "d1", lease_ms=9000)], 10.0, 11.2)
+        equal([problem[:3] for problem in made.problems], [] if takes_back else ["14:", "11:"], "problems")
+        made.received("c", [delivery("e0", 0, "d3", attempt=2)], 12.0, 12.1)
+        noticed(made, "11:")
+
+
 def test_rule_13_an_acked_event_that_comes_again():
     made = history()
     ack(made, "e0", 0)
