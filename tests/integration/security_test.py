@@ -10,42 +10,15 @@ import json
 import re
 import resource
 import select
-import socket
 import subprocess
 import threading
 import time
 import urllib.parse
 
 from lib.ackline import BINARY, Http, Server, check, equal, event, main, wait_for
+from lib.sockets import connect, raw, statuses
 
 SLOW_SOCKETS = 5000
-
-
-def connect(address, timeout=10):
-    host, port = address.rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=timeout)
-
-
-def raw(address, data, wait=2.0):
-    """Everything the server says to `data` before it hangs up or `wait` is over."""
-    got = b""
-    with connect(address, wait) as plain:
-        with contextlib.suppress(OSError):
-            plain.sendall(data)
-        end = time.monotonic() + wait
-        while time.monotonic() < end:
-            try:
-                piece = plain.recv(65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            got += piece
-    return got
-
-
-def statuses(data):
-    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", data)]
 
 
 def resident_mib(server):
@@ -379,7 +352,7 @@ LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARN
 
 def test_nothing_that_a_client_sends_writes_a_line_of_its_own():
     evil = "x\r\n2026-01-01T00:00:00.000Z ERROR forged line=1\n\x1b[31mred\x1b]0;title\x07\x9b31m\u2028\u202e\0\x7f"
-    with Server(log__level="debug", client__ttl="1s") as server:
+    with Server(log__level="debug") as server:
         quoted = urllib.parse.quote(evil)
         server.http.request("POST", f"/events/publish?topic={quoted}", json.dumps(event(1)),
                             {"content-type": "application/cloudevents+json"})
