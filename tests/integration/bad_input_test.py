@@ -12,7 +12,7 @@ def word(answer):
 
 def status(server, data):
     """Of the first answer to bytes that are sent as they are, in one piece or in several."""
-    got = statuses(raw(server.http_address, data, wait=15, answers=1))
+    got = statuses(raw(server.http_address, data, answers=1))
     return got[0] if got else None
 
 
@@ -155,7 +155,7 @@ def test_requests_that_smuggle_or_break_the_protocol():
         closing = b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
         equal(status(server, [bytes([byte]) for byte in closing]), 200, "byte by byte")
         many = (b"GET /livez HTTP/1.1\r\n" + host + b"\r\n") * 20 + closing
-        equal(statuses(raw(server.http_address, many, wait=15)), [200] * 21, "pipelined")
+        equal(statuses(raw(server.http_address, many)), [200] * 21, "pipelined")
         for cut in (10, 40, 70):
             raw(server.http_address, chunked[:cut], wait=0.3)
         equal(server.http.get("/livez").status, 200, "the server goes on")

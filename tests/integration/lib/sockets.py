@@ -10,7 +10,7 @@ def connect(address, timeout=10):
     return socket.create_connection((host, int(port)), timeout=timeout)
 
 
-def raw(address, data, wait=5.0, answers=None):
+def raw(address, data, wait=15.0, answers=None):
     """Everything the server says to `data`, one piece or a list of them, before it hangs up or `wait` is over. With
     `answers`: until so many have come whole."""
     got = b""
