@@ -1,41 +1,19 @@
 #!/usr/bin/env python3
 """Bad input over real sockets: each gets its word, and the server goes on. time box: 180 s"""
 import json
-import socket
-import time
 
-from lib.ackline import Server, check, equal, event, main, wait_for
+from lib.ackline import Server, check, equal, event, main
+from lib.sockets import raw, statuses
 
 
 def word(answer):
     return answer.status, answer.json()["error"]
 
 
-def raw(server, data, wait=30, pieces=None, admin=False, one=False):
-    """Sends bytes as they are, returns all that comes until the server closes. `one`: until the first answer's head."""
-    host, port = (server.admin_address if admin else server.http_address).rsplit(":", 1)
-    with socket.create_connection((host, int(port)), timeout=wait) as connection:
-        for piece in pieces or [data]:
-            try:
-                connection.sendall(piece)
-            except OSError:
-                break
-        got = b""
-        try:
-            while True:
-                chunk = connection.recv(65536)
-                if not chunk:
-                    break
-                got += chunk
-                if one and b"\r\n\r\n" in got:
-                    break
-        except OSError:
-            pass
-        return got
-
-
-def status(got):
-    return int(got.split(b" ", 2)[1]) if got.startswith(b"HTTP/1.1 ") else None
+def status(server, data):
+    """Of the first answer to bytes that are sent as they are, in one piece or in several."""
+    got = statuses(raw(server.http_address, data, answers=1))
+    return got[0] if got else None
 
 
 def test_unknown_topic_group_and_client():
@@ -158,30 +136,28 @@ def test_requests_that_smuggle_or_break_the_protocol():
         host = f"Host: {server.http_address}\r\n".encode()
         post = b"POST /events/publish?topic=t HTTP/1.1\r\n" + host
         both = post + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-        equal(status(raw(server, both)), 400, "CL and TE")
-        equal(status(raw(server, post + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde")), 400, "two lengths")
-        equal(status(raw(server, post + b"Content-Length: -1\r\n\r\n")), 400, "a negative length")
-        equal(status(raw(server, post + b"Content-Length: 2147483648\r\n\r\n")), 413, "a claim of 2 GiB")
-        equal(status(raw(server, b"NONSENSE\r\n\r\n")), 400, "no request line")
-        equal(status(raw(server, b"GET /livez HTTP/1.1\r\n\r\n")), 400, "no Host")
-        equal(status(raw(server, b"GET /livez HTTP/1.1\r\nHost: evil.example\r\n\r\n", one=True)), 403, "another Host")
-        equal(status(raw(server, b"GET /livez HTTP/1.1\r\n" + host + b"X: " + b"a" * 40000 + b"\r\n\r\n")), 431,
-            "long headers")
+        equal(status(server, both), 400, "CL and TE")
+        equal(status(server, post + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde"), 400, "two lengths")
+        equal(status(server, post + b"Content-Length: -1\r\n\r\n"), 400, "a negative length")
+        equal(status(server, post + b"Content-Length: 2147483648\r\n\r\n"), 413, "a claim of 2 GiB")
+        equal(status(server, b"NONSENSE\r\n\r\n"), 400, "no request line")
+        equal(status(server, b"GET /livez HTTP/1.1\r\n\r\n"), 400, "no Host")
+        equal(status(server, b"GET /livez HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403, "another Host")
+        equal(status(server, b"GET /livez HTTP/1.1\r\n" + host + b"X: " + b"a" * 40000 + b"\r\n\r\n"), 431,
+              "long headers")
         chunked = (b"POST /events/publish?topic=t&partition=0 HTTP/1.1\r\n" + host +
                    b"Content-Type: application/cloudevents+json\r\nTransfer-Encoding: chunked\r\n\r\n")
         body = json.dumps(event("chunked")).encode()
         half = len(body) // 2
         pieces = [chunked, b"%x\r\n" % half + body[:half] + b"\r\n", b"%x\r\n" % (len(body) - half) + body[half:] +
             b"\r\n0\r\n\r\n"]
-        equal(status(raw(server, b"".join(pieces), one=True)), 202, "a chunked body")
-        equal(status(raw(server, b"", pieces=[bytes([b]) for b in b"GET /livez HTTP/1.1\r\n" + host +
-            b"Connection: close\r\n\r\n"])),
-              200, "byte by byte")
-        many = (b"GET /livez HTTP/1.1\r\n" + host +
-            b"\r\n") * 20 + b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
-        equal(raw(server, many).count(b"HTTP/1.1 200"), 21, "pipelined")
+        equal(status(server, b"".join(pieces)), 202, "a chunked body")
+        closing = b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
+        equal(status(server, [bytes([byte]) for byte in closing]), 200, "byte by byte")
+        many = (b"GET /livez HTTP/1.1\r\n" + host + b"\r\n") * 20 + closing
+        equal(statuses(raw(server.http_address, many)), [200] * 21, "pipelined")
         for cut in (10, 40, 70):
-            raw(server, chunked[:cut], wait=0.3)
+            raw(server.http_address, chunked[:cut], wait=0.3)
         equal(server.http.get("/livez").status, 200, "the server goes on")
 
 

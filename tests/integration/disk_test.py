@@ -4,7 +4,7 @@ import os
 import pathlib
 import subprocess
 
-from lib.ackline import BINARY, Server, check, equal, event, main, tmpfs, wait_for
+from lib.ackline import Server, check, doctor, equal, event, main, tmpfs, wait_for
 
 
 def test_a_full_disk_refuses_publishes_keeps_acks_going_and_recovers_by_itself():
@@ -108,8 +108,8 @@ def test_a_damaged_journal_quarantines_what_it_names_and_the_others_go_on():
         told = server.admin.get("/admin/topics/a").json()["offsets"]["0"]
         equal(told, {"logStart": None, "highWatermark": None, "state": "quarantined"}, "invariant 8: unknown is null, not 0")
         server.kill()
-        run = subprocess.run([BINARY, "doctor", "--data", server.config["data.path"]], capture_output=True, text=True)
-        equal(run.returncode, 1, f"doctor finds it: {run.stdout} {run.stderr}")
+        code, found = doctor(server)
+        equal(code, 1, f"doctor finds it: {found}")
     finally:
         server.close()
 
@@ -138,9 +138,9 @@ def test_a_flipped_bit_in_a_sealed_segment_is_found_and_only_its_partition_stops
                 bad += 1
         equal((bad, good), (1, 1), "one partition is quarantined, the other reads to its end")
         server.kill()
-        run = subprocess.run([BINARY, "doctor", "--data", server.config["data.path"]], capture_output=True, text=True)
-        equal(run.returncode, 1, f"doctor finds it: {run.stdout} {run.stderr}")
-        check(victim.name in run.stdout, f"doctor names the file: {run.stdout}")
+        code, found = doctor(server)
+        equal(code, 1, f"doctor finds it: {found}")
+        check(victim.name in str(found), f"doctor names the file: {found}")
     finally:
         server.close()
 

@@ -22,10 +22,9 @@ import subprocess
 import sys
 import time
 
-from kill_test import Lane, in_background
 from lib import workload
 from lib.ackline import ROOT, Failure, Http, check, wait_for
-from lib.history import audit
+from lib.lane import Lane
 
 KILLS = 25 if os.environ.get("SOAK") == "1" else 5
 REACH_S = 90  # within which a point must be reached
@@ -71,7 +70,6 @@ class Points(Lane):
         self.subscribe("r1", "orders", "again")
         # Not in the record: what it rejects is purged.
         self.server.subscribe("x1", "rejects", group="none", ackTimeoutMs=1000, backoffMs=[5])
-        self.incarnation = 0
 
     def work(self):
         self.workers = workload.Workers(self.server, self.history)
@@ -92,7 +90,7 @@ class Points(Lane):
         link = Http(self.server.admin_address, timeout=20)
         dice = self.rng.randrange(5)
         if dice == 0:
-            self.turn_over(link)
+            self.turn_over(link, pad=500)
         elif dice == 1:
             workload.redrive(self.server, "orders", "billing", link)
         elif dice == 2:
@@ -104,21 +102,6 @@ class Points(Lane):
         elif dice == 3:
             workload.change(self.server, "/admin/dlq/purge", {"topic": "rejects", "confirm": True}, connection=link)
         time.sleep(0.03)
-
-    def turn_over(self, link):
-        if link.get("/admin/topics/temp").status == 200:
-            self.history.topic_leaving("temp")
-            answer = workload.change(self.server, "/admin/topics/temp?confirm=true&force=true", None, "DELETE", link)
-            if answer is None or answer.status not in (200, 404):
-                return
-        self.history.topic_gone("temp")
-        if workload.change(self.server, "/admin/topics", {"name": "temp", "partitions": 1}, connection=link) is None:
-            return
-        self.incarnation += 1
-        http = Http(self.server.http_address, timeout=20)
-        publisher = workload.Publisher(f"temp{self.incarnation}", "temp", self.history, self.server, self.child(), pad=500)
-        publisher(http)
-        self.subscribe("c1", "temp", "brief")
 
     # --- one process that is to die
     def start_armed(self, point, visit):

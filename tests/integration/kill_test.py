@@ -19,57 +19,16 @@ import sys
 import time
 
 from lib import workload
-from lib.ackline import Http, Server, check, wait_for
-from lib.history import History, audit
+from lib.ackline import wait_for
+from lib.lane import Lane, in_background
 
 CYCLES = 10_000 if os.environ.get("SOAK") == "1" else 300
 BEFORE_KILL = 100  # accepted publishes since the last kill
 ROUND = 250
-WRITES_BEHIND = os.environ.get("TEST_WRITES_BEHIND") == "1"  # first offers, behind their delivery
-CALM = 2000        # publishers wait while so much is not settled
 
 
-class Lane:
-    """A server with its clients for one round."""
-    partitions, config, clients = 4, {}, ()
-
-    def __init__(self, seed):
-        self.rng, self.history = random.Random(seed), History()
-        self.history.kill_loses_offers = WRITES_BEHIND
-        self.server = Server(disk__reserve="8MiB", storage__local__checkpointInterval="700ms", **self.config)
-        self.workers = self.operators = None
-        self.last_operation = 0.0
-
-    def prepare(self):
-        self.server.change("/admin/topics", {"name": "orders", "partitions": self.partitions})
-
-    def work(self):
-        self.workers = workload.Workers(self.server, self.history)
-        for name in ("a", "b"):
-            publisher = workload.Publisher(name, "orders", self.history, self.server, self.child(), pause=0.003)
-            self.workers.run(self.calm(publisher))
-        for client in self.clients:
-            self.workers.run(workload.Consumer(client, self.history, self.server, self.child()))
-
-    def calm(self, publisher):
-        def body(connection):
-            groups = max(1, len(self.history.groups))
-            if self.history.accepted - self.history.acks / groups > CALM:
-                time.sleep(0.05)
-            publisher(connection)
-        return body
-
-    def child(self):
-        return random.Random(self.rng.random())
-
-    def subscribe(self, client, topic, group, **more):
-        more = {"ackTimeoutMs": 2500, "backoffMs": [20], "maxAttempts": 50, **more}
-        self.server.subscribe(client, topic, group=group, **more)
-        self.history.group(topic, group, ordering=more.get("ordering", "none"), max_attempts=more["maxAttempts"])
-
-    def look(self):
-        for topic, group in list(self.history.groups):
-            workload.ask_progress(self.server, self.history, topic, group)
+class Killed(Lane):
+    """Is killed again and again."""
 
     def cycle(self):
         wait_for(lambda: self.history.since_kill >= BEFORE_KILL or self.history.problems, 120,
@@ -84,16 +43,11 @@ class Lane:
         self.look()
         self.history.check("after a start")
 
-    def finish(self):
-        self.workers.finish()
-        workload.heal(self.server, self.history, self.clients, "at the end")
-        audit(self.server, self.history, "at the end")
-
     def operate(self):
         """What an operator does between two kills, in part under way when the kill comes."""
 
 
-class One(Lane):
+class One(Killed):
     config = {"server.shards": 1}
     clients = ("c1", "c2", "k1", "k2")
 
@@ -110,7 +64,7 @@ class One(Lane):
             in_background(lambda link: workload.redrive(self.server, "orders", group, link), self)
 
 
-class Four(Lane):
+class Four(Killed):
     partitions = 8
     config = {"server.shards": 4, "storage.local.sync": "interval"}
     clients = ("c1", "c2", "r1")
@@ -120,7 +74,6 @@ class Four(Lane):
         for client in ("c1", "c2"):
             self.subscribe(client, "orders", "billing")
         self.subscribe("r1", "orders", "again")
-        self.incarnation = 0
 
     def operate(self):
         dice = self.rng.random()
@@ -133,39 +86,7 @@ class Four(Lane):
                 in_background(lambda link: workload.reopen(self.server, self.history, "orders", "again", partition, back,
                                                            reset, link), self)
         elif dice < 0.6:
-            in_background(self.turn_over, self)
-
-    def turn_over(self, link):
-        """The topic `temp` goes with all it has, and comes again as another one."""
-        there = link.get("/admin/topics/temp")
-        if there.status == 200:
-            self.history.topic_leaving("temp")
-            answer = workload.change(self.server, "/admin/topics/temp?confirm=true&force=true", None, "DELETE", link)
-            if answer is None or answer.status not in (200, 404):
-                return
-        self.history.topic_gone("temp")
-        if workload.change(self.server, "/admin/topics", {"name": "temp", "partitions": 2}, connection=link) is None:
-            return
-        self.incarnation += 1
-        http = Http(self.server.http_address, timeout=20)
-        publisher = workload.Publisher(f"temp{self.incarnation}", "temp", self.history, self.server, self.child())
-        publisher(http)
-        self.subscribe("c1", "temp", "brief")
-        publisher(http)
-
-
-def in_background(what, lane):
-    """One operator at a time; its server may die under it."""
-    workers = workload.Workers(lane.server, lane.history)
-
-    def once(_):
-        workers.stop.set()
-        what(Http(lane.server.admin_address, timeout=20))
-
-    if lane.operators:
-        lane.operators.finish()
-    workers.run(once)
-    lane.operators = workers
+            in_background(lambda link: self.turn_over(link, partitions=2), self)
 
 
 LANES = {"one": One, "four": Four}

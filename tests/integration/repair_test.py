@@ -150,7 +150,8 @@ def fill_rows(server):
     wait_for(lambda: server.admin.get("/admin/dlq/browse", topic="orders").json()["total"] == 6, 30, "six dead letters")
     redriven = server.change("/admin/dlq/redrive", {"topic": "orders", "group": "g", "max": 1}).json()
     equal(redriven["started"], 1, "a redrive")
-    again = server.poll("c1", max=10)
+    again = server.poll("c1", max=10, timeout_ms=20000)
+    equal(len(again), 1, "deliveries of the redrive")
     equal(server.settle("ack", "c1", [d["deliveryId"] for d in again]).status, 200, "ack of the redrive")
     for partition in (0, 1):
         server.publish("orders", [event(f"{partition}-{n}") for n in range(30, 40)], partition=partition)

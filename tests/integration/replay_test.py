@@ -121,7 +121,7 @@ def test_a_replay_that_fails_makes_a_dead_letter_that_can_be_redriven():
         first, second = take(server, "c1", 2)
         server.settle("reject", "c1", [first["deliveryId"]], reason="no good")
         server.settle("nack", "c1", [second["deliveryId"]], delayMs=0)
-        second = server.poll("c1")[0]
+        second = take(server, "c1", 1)[0]
         server.settle("nack", "c1", [second["deliveryId"]], delayMs=0)
         wait_for(lambda: lane(server, started["laneId"])["state"] == "done", what="the lane's end")
         equal(lane(server, started["laneId"])["deadAgain"], 2, "dead again")

@@ -10,43 +10,16 @@ import json
 import re
 import resource
 import select
-import socket
 import subprocess
 import threading
 import time
 import urllib.parse
 
 from lib.ackline import BINARY, Http, Server, check, equal, event, main, wait_for
+from lib.sockets import connect, raw, statuses
 
 SLOW_SOCKETS = 5000
 P99_FLOOR_MS = 50
-
-
-def connect(address, timeout=30):
-    host, port = address.rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=timeout)
-
-
-def raw(address, data, wait=20.0):
-    """Everything the server says to `data` before it hangs up or `wait` is over."""
-    got = b""
-    with connect(address, wait) as plain:
-        with contextlib.suppress(OSError):
-            plain.sendall(data)
-        end = time.monotonic() + wait
-        while time.monotonic() < end:
-            try:
-                piece = plain.recv(65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            got += piece
-    return got
-
-
-def statuses(data):
-    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", data)]
 
 
 def resident_mib(server):

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Starts that must fail with a clear word, and stops that must be clean. time box: 180 s"""
-import json
 import os
 import pathlib
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import time
 
-from lib.ackline import ADDRESS, Http, Server, check, equal, event, free_port, main, wait_for
+from lib.ackline import ADDRESS, Server, check, equal, event, main, wait_for
+from lib.sockets import connect
 
 
 def refused(server, *words):
@@ -134,11 +133,20 @@ def test_sigterm_ends_with_0_within_20_s_and_keeps_what_is_in_flight():
 def test_a_drain_ends_streams_and_refuses_new_work_until_it_is_taken_back():
     with Server() as server:
         server.subscribe("c1", "orders", group="g")
+        stream = connect(server.http_address, timeout=20)
+        stream.sendall(f"GET /events/stream?clientId=c1 HTTP/1.1\r\nHost: {server.http_address}\r\n\r\n".encode())
+        check(stream.recv(4096).startswith(b"HTTP/1.1 200"), "the stream is open")
         answer = server.change("/admin/drain", {"deadlineMs": 100})
         equal(answer.status, 200, f"drain: {answer}")
         equal(server.publish("orders", event(1)).json()["error"], "draining", "publish")
         equal(server.admin.get("/readyz").status, 503, "readyz")
         equal(server.admin.get("/livez").status, 200, "livez")
+        told = b""
+        while b"event: end" not in told or b"draining" not in told:
+            piece = stream.recv(4096)  # within its timeout
+            check(piece, f"the stream ended with {told}")
+            told += piece
+        stream.close()
         equal(server.change("/admin/drain", None, "DELETE").status, 200, "back to work")
         equal(server.publish("orders", event(1)).status, 202, "publish")
         equal(server.admin.get("/readyz").status, 200, "readyz")
@@ -150,7 +158,7 @@ def test_an_idle_server_uses_no_cpu():
         server.publish("orders", event(1))
         one = server.poll("c1")
         server.settle("ack", "c1", one[0]["deliveryId"])
-        time.sleep(3)  # the checkpoint timer and exports run out
+        time.sleep(3)  # what the settle has left to do, and the export of the frontier
 
         def used():
             wakes, nanoseconds = 0, 0

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """The walk-through of README.md, as it stands there, in a shell, with curl and jq. time box: 60 s"""
-import pathlib
 import re
 import subprocess
 

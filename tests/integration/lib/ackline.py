@@ -10,7 +10,6 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,9 @@ BINARY = os.environ.get("ACKLINE", str(ROOT / "build" / "ackline"))
 # Each script has a loopback address of its own. On a shared one the port of a server that was killed may be given to
 # another script's server, which then takes what a client still sends to the dead one.
 ADDRESS = "127.{}.{}.{}".format(1 + (os.getpid() >> 16) % 254, os.getpid() >> 8 & 255, 1 + os.getpid() % 254)
+
+
+IDLE_S = 30  # of a connection that is not used again: the server closes it after 60
 
 
 class Failure(AssertionError):
@@ -51,11 +53,12 @@ class Answer:
 
 
 class Http:
-    """One keep-alive connection that reconnects when the server has gone."""
+    """One keep-alive connection. A request that finds the server gone raises, and the next one connects anew; so does
+    one after half a minute of silence, before the server hangs up on an idle connection."""
 
     def __init__(self, address, timeout=30):
         self.host, port = address.rsplit(":", 1)
-        self.port, self.timeout, self.connection = int(port), timeout, None
+        self.port, self.timeout, self.connection, self.used_at = int(port), timeout, None, 0.0
 
     def close(self):
         if self.connection:
@@ -69,12 +72,15 @@ class Http:
             headers.setdefault("content-type", "application/json")
         if isinstance(body, str):
             body = body.encode()
+        if time.monotonic() - self.used_at > IDLE_S:
+            self.close()
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout)
             self.connection.request(method, path, body=body, headers=headers)
             answer = self.connection.getresponse()
             result = Answer(answer.status, dict(answer.getheaders()), answer.read())
+            self.used_at = time.monotonic()
             if answer.will_close:
                 self.close()
             return result
@@ -193,8 +199,8 @@ class Server:
         kind = "application/cloudevents-batch+json" if isinstance(event, list) else "application/cloudevents+json"
         return (http or self.http).request("POST", path, json.dumps(event), {"content-type": kind})
 
-    def subscribe(self, client, topic, **more):
-        answer = self.http.post("/events/subscribe", {"clientId": client, "topic": topic, **more})
+    def subscribe(self, client, topic, http=None, **more):
+        answer = (http or self.http).post("/events/subscribe", {"clientId": client, "topic": topic, **more})
         check(answer.status == 200, f"subscribe: {answer}")
         return answer.json()
 
@@ -291,12 +297,6 @@ def tmpfs(megabytes):
     finally:
         subprocess.run(["umount", directory], check=True)
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind((ADDRESS, 0))
-        return probe.getsockname()[1]
 
 
 def main(names=None):

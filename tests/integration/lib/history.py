@@ -18,7 +18,7 @@ import time
 
 from lib.ackline import check, equal
 
-MARK_S = 0.3  # a pause that no look sees (0.25 s), and what a client needs to note the time
+PAUSE_S = 0.3  # a pause that no look sees (0.25 s), and what a client needs to note the time
 
 
 class Event:
@@ -151,6 +151,8 @@ class History:
         if group is None or one["lane"] is not None:
             return
         seen = group.seen[number]
+        if self.kill_loses_offers and asked_at <= self.killed_at < seen.asked:
+            return  # an offer that the kill took back, read after the one that came in its place
         story = f"{number} ({topic}/{one['partition']}/{one['offset']}, {client}, {one['deliveryId']})"
         if seen.acked is not None and asked_at > seen.acked:
             self.problem(f"13: {story} was acked and is delivered again")
@@ -164,8 +166,8 @@ class History:
             return  # an older offer, whose answer was read late: another one has overtaken it
         if one["attempt"] < seen.attempt:
             self.problem(f"14: {story} fell from attempt {seen.attempt} to {one['attempt']}")
-        # A kill may set the clock of leases wrong by the second between two alive marks (invariant 15, decision 0008).
-        lease_end = seen.lease_end - (MARK_S if seen.asked <= self.killed_at else 0.0)
+        # A lease of before a kill may end early by a pause that no look saw (invariant 15, decision 0008).
+        lease_end = seen.lease_end - (PAUSE_S if seen.asked <= self.killed_at else 0.0)
         newer = one["attempt"] > seen.attempt or asked_at > seen.got
         if newer and seen.offer not in (None, one["deliveryId"]) and seen.client != client and got_at < lease_end:
             self.problem(f"11: {story} while {seen.client} holds {seen.offer} for {lease_end - got_at:.3f} s more")
@@ -228,7 +230,8 @@ class History:
                     seen.rejected = seen.rejected or now
 
     def epochs(self):
-        return {key: group.epoch for key, group in self.groups.items()}
+        with self.lock:
+            return {key: group.epoch for key, group in self.groups.items()}
 
     # --- replay and reset
     def reopening(self, topic, name, partition, offset):

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,7 +68,7 @@ TEST(Logging, ACaptureTakesEveryLevelAndTheNewestOneWins) {
 }
 
 TEST(Logging, ThreadsNeverMixTheirLines) {
-  LogCapture capture;
+  testing::internal::CaptureStderr();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([t] {
@@ -74,9 +76,20 @@ TEST(Logging, ThreadsNeverMixTheirLines) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const auto lines = capture.lines();
-  EXPECT_EQ(lines.size(), 400U);
-  for (const std::string& line : lines) EXPECT_TRUE(line.starts_with("INFO tick thread=")) << line;
+  std::istringstream text(testing::internal::GetCapturedStderr());
+  std::vector<int> next(4);  // of each thread
+  std::size_t count = 0;
+  for (std::string line; std::getline(text, line); ++count) {
+    int thread = -1;
+    int i = -1;
+    const std::size_t at = line.find(" INFO tick ");
+    ASSERT_NE(at, std::string::npos) << line;
+    ASSERT_EQ(std::sscanf(line.c_str() + at, " INFO tick thread=%d i=%d", &thread, &i), 2) << line;
+    ASSERT_TRUE(0 <= thread && thread < 4) << line;
+    EXPECT_EQ(i, next[static_cast<std::size_t>(thread)]++) << line;
+    EXPECT_TRUE(line.ends_with(" i=" + std::to_string(i))) << line;
+  }
+  EXPECT_EQ(count, 400U);
 }
 
 TEST(Logging, LinesBelowTheLevelAreDropped) {

@@ -4,6 +4,7 @@
 #include "ackline/io/fs/posix_file_system.h"
 #include "ackline/log/local/doctor.h"
 #include "ackline/log/local/partition.h"
+#include "tests/support/kv/temp_directory.h"
 #include "tests/unit/log/log_fixture.h"
 
 namespace ackline::log {
@@ -11,8 +12,8 @@ namespace {
 
 TEST(PartitionOnRealFiles, IsWrittenReopenedReadTruncatedAndDestroyed) {
   io::PosixFileSystem fs;
-  const std::string directory = ::testing::TempDir() + "ackline-partition-posix/log/7";
-  ASSERT_TRUE(fs.remove_all(directory));
+  const ackline::testing::TempDirectory home;
+  const std::string directory = home.path() + "/log/7";
   const PartitionNumber number(7);
   ReadCache cache;
   PartitionOptions options;

@@ -54,8 +54,15 @@ TEST_P(FileSystemContract, WritesAreReadBackAndReadsStopAtTheEnd) {
   EXPECT_EQ(read(*file, 100, 5), "");
   EXPECT_TRUE(file->sync());
   std::string text(5, '\0');
-  EXPECT_EQ(file->read_nowait(3, std::as_writable_bytes(std::span(text))).value(), 5U);
-  EXPECT_EQ(text, "hello");
+  const auto at_once = file->read_nowait(3, std::as_writable_bytes(std::span(text)));
+  if (at_once) {
+    EXPECT_EQ(*at_once, 5U);
+    EXPECT_EQ(text, "hello");
+  } else {
+    // The machine may have given up the page meanwhile.
+    EXPECT_EQ(GetParam(), Kind::kPosix);
+    EXPECT_EQ(at_once.error().code, ErrorCode::kTimeout);
+  }
 }
 
 TEST_P(FileSystemContract, ResizeGrowsWithZerosAndCuts) {
