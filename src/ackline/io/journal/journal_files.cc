@@ -100,15 +100,7 @@ Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t
 
 Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
   if (!writable_ || position_ + batch.size() > live_.back().size) {
-    // A file that only keeps a ghost away gives way to the next, which then has to do so.
-    const bool hollow = writable_ && live_.back().last < live_.back().first;
-    ghost_ = ghost_ || hollow;
     if (auto done = roll(lsn, batch.size()); !done) return done;
-    if (hollow) {
-      const auto before = std::prev(live_.end(), 2);
-      remove_later(before->name);
-      live_.erase(before);
-    }
   }
   Live& current = live_.back();
   failpoint(Failpoint::kJournalBatchBefore);
@@ -120,10 +112,6 @@ Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
     writable_ = false;
     ghost_ = true;
     current.suspect = true;
-    if (current.last < current.first) {
-      remove_later(current.name);
-      live_.pop_back();
-    }
     return done;
   }
   failpoint(Failpoint::kJournalBatchAfter);
@@ -137,6 +125,9 @@ Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
 
 Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   writable_ = false;
+  // A file without a batch may keep a ghost away: it goes when the next one does that on disk.
+  const bool hollow = live_.back().last < live_.back().first;
+  ghost_ = ghost_ || hollow;
   auto next =
       take_spare(std::max(options_.file_bytes, align_up(kFirstBatch + batch_bytes, kBlockBytes)));
   if (!next) return fail(next);
@@ -146,6 +137,10 @@ Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   if (!done) {
     remove_later(next->name);
     return done;
+  }
+  if (hollow) {
+    remove_later(live_.back().name);
+    live_.pop_back();
   }
   live_.push_back({.name = next->name,
                    .first = first,
