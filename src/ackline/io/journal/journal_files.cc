@@ -244,8 +244,9 @@ void JournalFiles::prepared(Result<Spare> made) {
 
 void JournalFiles::recycle_below(Lsn lowest_needed, Lsn kept) {
   while (live_.size() > 1 && live_.front().last < std::min(lowest_needed, kept)) {
-    retire(live_.front());
+    Live file = std::move(live_.front());
     live_.pop_front();
+    retire(std::move(file));
   }
   while (!milestones_.empty() && milestones_.front().lsn < lowest_needed) {
     cut_bytes_ = milestones_.front().total_bytes;
@@ -253,13 +254,8 @@ void JournalFiles::recycle_below(Lsn lowest_needed, Lsn kept) {
   }
 }
 
-void JournalFiles::retire(const Live& file) {
-  if (file.damaged) {
-    const std::string aside = std::string(kDamagedPrefix) + file.name;
-    static_cast<void>(
-        options_.fs.rename(join(options_.directory, file.name), join(options_.directory, aside)));
-    return;
-  }
+void JournalFiles::retire(Live file) {
+  if (file.damaged) return set_aside(std::move(file));
   const bool reusable = file.file && !file.suspect && file.size == options_.file_bytes &&
                         spares_.size() < options_.spare_files_max;
   if (reusable) {
@@ -268,6 +264,26 @@ void JournalFiles::retire(const Live& file) {
     ++stats_.files_removed;
     remove_later(file.name);
   }
+}
+
+// Under its old name nobody would know of the damage any more, and the file would be removed: it is
+// given up only when the new name is on disk.
+void JournalFiles::set_aside(Live file) {
+  auto outcome = std::make_shared<Result<void>>();
+  options_.storage.run(
+      background_lane(),
+      [&fs = options_.fs, directory = options_.directory, name = file.name, outcome] {
+        const std::string from = join(directory, name);
+        const std::string to = join(directory, std::string(kDamagedPrefix) + name);
+        *outcome = fs.rename(from, to);
+        // An earlier try may have renamed it, and not synced.
+        if (!*outcome && fs.exists(to).value_or(false)) *outcome = {};
+        if (*outcome) *outcome = fs.sync_directory(directory);
+      },
+      options_.executor,
+      [self = shared_from_this(), file = std::move(file), outcome]() mutable {
+        if (!self->closed_ && !*outcome) self->live_.push_front(std::move(file));
+      });
 }
 
 void JournalFiles::remove_later(const std::string& name) {
