@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ackline/base/check.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/io/journal/file_names.h"
 
@@ -220,7 +221,7 @@ void JournalFiles::prepare_if_due() {
   outcome->name = file_name(next_number_++);
   const std::uint64_t size = options_.file_bytes;
   options_.storage.run(
-      background_lane(),
+      storage_lane::journal_files(options_.shard),
       [&fs = options_.fs, directory = options_.directory, size, outcome] {
         outcome->file = make_filled(fs, directory, outcome->name, size);
       },
@@ -271,7 +272,7 @@ void JournalFiles::retire(Live file) {
 void JournalFiles::set_aside(Live file) {
   auto outcome = std::make_shared<Result<void>>();
   options_.storage.run(
-      background_lane(),
+      storage_lane::journal_files(options_.shard),
       [&fs = options_.fs, directory = options_.directory, name = file.name, outcome] {
         const std::string from = join(directory, name);
         const std::string to = join(directory, std::string(kDamagedPrefix) + name);
@@ -288,7 +289,7 @@ void JournalFiles::set_aside(Live file) {
 
 void JournalFiles::remove_later(const std::string& name) {
   options_.storage.run(
-      background_lane(),
+      storage_lane::journal_files(options_.shard),
       [&fs = options_.fs, path = join(options_.directory, name)] {
         failpoint(Failpoint::kJournalRemoveBefore);
         static_cast<void>(fs.remove(path));
@@ -302,11 +303,6 @@ void JournalFiles::count(Lsn lsn, std::uint64_t bytes) {
   if (milestones_.empty() || total_bytes_ - milestones_.back().total_bytes >= kMilestoneBytes) {
     milestones_.push_back({lsn, total_bytes_});
   }
-}
-
-std::uint32_t JournalFiles::background_lane() const {
-  // Beside the lane of the syncs: filling a file must not hold up a round.
-  return options_.shard.value() | 0x80000000U;
 }
 
 }  // namespace ackline::io::journal

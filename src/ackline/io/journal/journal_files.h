@@ -83,7 +83,6 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
   void retire(Live file);
   void set_aside(Live file);
   void count(Lsn lsn, std::uint64_t bytes);
-  [[nodiscard]] std::uint32_t background_lane() const;
 
   const JournalOptions& options_;
   JournalStats& stats_;
