@@ -50,7 +50,6 @@ enum class EndReason : std::uint8_t {
 class PushChannel {
  public:
   virtual ~PushChannel() = default;
-  [[nodiscard]] virtual std::string_view kind() const = 0;  // "sse", "poll"
   // Sends now, in order. The channel's thread only.
   virtual void deliver(std::span<const Delivery> deliveries) = 0;
   // The last word; nothing is delivered after it.

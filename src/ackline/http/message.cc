@@ -148,11 +148,6 @@ void Headers::reserve(std::size_t fields, std::size_t bytes) {
   text_.reserve(bytes);
 }
 
-void Headers::clear() {
-  fields_.clear();
-  text_.clear();
-}
-
 std::optional<std::string_view> Request::parameter(std::string_view name) const {
   for (const auto& [key, value] : query) {
     if (key == name) {
