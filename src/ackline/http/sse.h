@@ -24,6 +24,7 @@ void append_sse_retry(std::string& out, std::int64_t retry_ms);
 // "id: …\ndata: …\n\n"; data of several lines becomes several data lines. Newlines in `id` are
 // dropped; an empty id writes no id line.
 void append_sse_event(std::string& out, std::string_view id, std::string_view data);
+// The id line alone.
 void append_sse_id(std::string& out, std::string_view id);
 // The same for one line of data that `append` writes to the end of `out`: nothing is copied.
 template <std::invocable<std::string&> Append>
