@@ -56,7 +56,7 @@ class PushChannel {
   virtual void end(EndReason reason) = 0;
 };
 
-// Appends the JSON object of api.md ("Deliveries") for one delivery.
+// Appends the JSON object of one delivery, `Delivery` in the OpenAPI document.
 void append_delivery_json(const Delivery& delivery, std::string& out);
 
 }  // namespace ackline::channel
