@@ -5,6 +5,10 @@
 namespace ackline {
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
+  // Nearly every path and value of a request.
+  if (text.find_first_of(plus_is_space ? "%+" : "%") == std::string_view::npos) {
+    return std::string(text);
+  }
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
