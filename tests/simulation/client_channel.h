@@ -13,7 +13,6 @@ class Simulation::Channel final : public channel::PushChannel {
   std::function<void(std::span<const channel::Delivery>)> on_deliver;
   std::function<void(channel::EndReason)> on_end;
 
-  [[nodiscard]] std::string_view kind() const override { return "sim"; }
   void deliver(std::span<const channel::Delivery> deliveries) override { on_deliver(deliveries); }
   void end(channel::EndReason reason) override { on_end(reason); }
 };

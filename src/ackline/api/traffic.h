@@ -32,7 +32,8 @@ struct Caller {
   std::string remote = {};     // "address:port" of the connection; "": there is none to name
 };
 
-// Where a group starts or is reset to (api.md `position`): the first offset to be offered.
+// Where a group starts or is reset to (`position` in the OpenAPI document): the first offset to be
+// offered.
 struct Earliest {};
 struct Latest {};
 struct AtOffsets {

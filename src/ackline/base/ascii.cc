@@ -78,6 +78,13 @@ std::string_view trim_blanks(std::string_view text) {
   return text;
 }
 
+std::string_view trim_space(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
 bool is_printable_ascii(std::string_view text) {
   std::size_t at = 0;
   for (; text.size() - at >= sizeof(Word); at += sizeof(Word)) {

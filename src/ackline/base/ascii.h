@@ -13,6 +13,13 @@ namespace ackline {
 }
 [[nodiscard]] std::string ascii_lower(std::string_view text);
 
+// 0 to 15, or -1 for what is no hexadecimal digit.
+[[nodiscard]] constexpr int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char letter = ascii_lower(c);
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
 // For two of one size.
 [[nodiscard]] bool same_letters_ignoring_case(std::string_view a, std::string_view b);
 // True if the two are equal but for the case of ASCII letters.
@@ -29,6 +36,8 @@ namespace ackline {
 
 // Without the spaces and tabs at both ends.
 [[nodiscard]] std::string_view trim_blanks(std::string_view text);
+// The same, and without line ends.
+[[nodiscard]] std::string_view trim_space(std::string_view text);
 
 // Every byte is one that ASCII prints, space included: 0x20 to 0x7E.
 [[nodiscard]] bool is_printable_ascii(std::string_view text);

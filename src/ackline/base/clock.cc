@@ -1,7 +1,5 @@
 #include "ackline/base/clock.h"
 
-#include "ackline/base/stopwatch.h"
-
 #include <chrono>
 
 namespace ackline {
@@ -17,12 +15,6 @@ MonoMs SystemClock::mono() const {
 WallMs SystemClock::wall() const {
   return WallMs(
       duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
-}
-
-std::int64_t stopwatch_us() {
-  return duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace ackline

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/config_value.h"
 
 namespace ackline {
@@ -32,6 +33,14 @@ const ConfigKey* find_config_key(std::string_view name) {
     if (key.name == name || (!key.alias.empty() && key.alias == name)) return &key;
   }
   return nullptr;
+}
+
+std::string folded_config_name(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (c != '_' && c != '.') out += ascii_lower(c);
+  }
+  return out;
 }
 
 std::string_view config_type_name(ConfigType type) {

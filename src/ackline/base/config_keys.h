@@ -42,6 +42,8 @@ struct ConfigKey {
 [[nodiscard]] std::span<const ConfigKey> config_keys();
 // By name or alias; null when there is none.
 [[nodiscard]] const ConfigKey* find_config_key(std::string_view name);
+// "DELIVERY_ACK_TIMEOUT" and "delivery.ackTimeout" → "deliveryacktimeout".
+[[nodiscard]] std::string folded_config_name(std::string_view name);
 // "int", "duration", …
 [[nodiscard]] std::string_view config_type_name(ConfigType type);
 // What `key` takes, for a person: "1 to 1000", "true or false", "local, sqlite, …".

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "ackline/base/config_keys.h"
+
 namespace ackline {
 namespace {
 
@@ -45,15 +47,6 @@ constexpr PeerKey kKeys[] = {
     {"agent.*", kAgent},
 };
 
-std::string folded(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == '_' || c == '.') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::span<const PeerKey> peer_keys() {
@@ -61,12 +54,12 @@ std::span<const PeerKey> peer_keys() {
 }
 
 const PeerKey* find_peer_key(std::string_view name) {
-  const std::string wanted = folded(name);
+  const std::string wanted = folded_config_name(name);
   for (const PeerKey& key : kKeys) {
     if (key.name.ends_with('*')) {
-      const std::string head = folded(key.name.substr(0, key.name.size() - 1));
+      const std::string head = folded_config_name(key.name.substr(0, key.name.size() - 1));
       if (wanted.starts_with(head) && wanted.size() > head.size()) return &key;
-    } else if (folded(key.name) == wanted) {
+    } else if (folded_config_name(key.name) == wanted) {
       return &key;
     }
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/config_keys.h"
 #include "ackline/base/log_text.h"
 #include "ackline/base/properties.h"
@@ -12,42 +13,23 @@
 namespace ackline::config_source {
 namespace {
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 // EventMesh writes it `eventmesh.`, and `eventMesh.` before its plugins' keys.
 std::string_view without_peer_prefix(std::string_view name) {
   constexpr std::string_view kPrefix = "eventmesh.";
   if (name.size() <= kPrefix.size()) return name;
   for (std::size_t i = 0; i < kPrefix.size(); ++i) {
-    if (lower(name[i]) != kPrefix[i]) return name;
+    if (ascii_lower(name[i]) != kPrefix[i]) return name;
   }
   return name.substr(kPrefix.size());
 }
 
-// "DELIVERY_ACK_TIMEOUT" and "delivery.ackTimeout" → "deliveryacktimeout".
-std::string folded(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c != '_' && c != '.') out += lower(c);
-  }
-  return out;
-}
-
 std::string_view key_of_variable(std::string_view variable) {
-  const std::string wanted = folded(variable);
+  const std::string wanted = folded_config_name(variable);
   for (const ConfigKey& key : config_keys()) {
-    if (folded(key.name) == wanted) return key.name;
-    if (!key.alias.empty() && folded(key.alias) == wanted) return key.name;
+    if (folded_config_name(key.name) == wanted) return key.name;
+    if (!key.alias.empty() && folded_config_name(key.alias) == wanted) return key.name;
   }
   return variable;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
 }  // namespace
@@ -79,7 +61,7 @@ Settings read_definitions(std::span<const std::string> definitions) {
                                         "Write -D key=value.", std::string(definition)});
       continue;
     }
-    const std::string_view name = without_peer_prefix(trimmed(definition.substr(0, equals)));
+    const std::string_view name = without_peer_prefix(trim_space(definition.substr(0, equals)));
     settings.items.push_back(Setting{.name = std::string(name),
                                      .text = std::string(definition.substr(equals + 1)),
                                      .origin = "flag"});
@@ -105,7 +87,7 @@ Settings read_properties(std::string_view path, std::string_view text) {
     }
     // Java keeps blanks at a value's end; no key here has a use for them.
     settings.items.push_back(Setting{.name = name,
-                                     .text = std::string(trimmed(item.value)),
+                                     .text = std::string(trim_space(item.value)),
                                      .origin = fmt::format("file {}:{}", path, item.line),
                                      .strict = false});
   }

@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "ackline/base/ascii.h"
+
 namespace ackline {
 namespace {
 
@@ -62,18 +64,11 @@ std::string format_with_unit(std::int64_t number, std::span<const Unit> units) {
   return std::to_string(number);
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> items;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view item = trimmed(text.substr(0, comma));
+    const std::string_view item = trim_space(text.substr(0, comma));
     if (!item.empty()) items.emplace_back(item);
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
@@ -103,7 +98,7 @@ std::optional<std::int64_t> parse_number(const ConfigKey& key, std::string_view 
 }  // namespace
 
 Result<ConfigValue> parse_config_value(const ConfigKey& key, std::string_view raw) {
-  const std::string_view text = trimmed(raw);
+  const std::string_view text = trim_space(raw);
   ConfigValue value;
   switch (key.type) {
     case ConfigType::kString:

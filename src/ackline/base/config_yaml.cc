@@ -12,8 +12,10 @@ namespace ackline::config_source {
 namespace {
 
 constexpr std::size_t kFileMaxBytes = std::size_t{1} << 20;
-// Far above any real file; an alias that unfolds into itself over and over ends here.
+// Far above any real file; aliases that unfold into more and more nodes end here.
 constexpr std::size_t kNodesMax = 100'000;
+// A section that is an alias of itself has no end.
+constexpr std::size_t kDepthMax = 32;
 
 class Reader {
  public:
@@ -26,7 +28,7 @@ class Reader {
               "Write `key: value` lines.");
       return;
     }
-    read_map({}, root);
+    read_map({}, root, 1);
   }
 
  private:
@@ -43,7 +45,15 @@ class Reader {
               std::string(remedy), std::move(name)});
   }
 
-  void read_map(const std::string& prefix, const YAML::Node& map) {
+  void read_map(const std::string& prefix, const YAML::Node& map, std::size_t depth) {
+    if (depth > kDepthMax) {
+      if (!std::exchange(too_deep_, true)) {
+        problem(ErrorCode::kBadValue, prefix, map.Mark(),
+                fmt::format("is nested over {} levels deep", kDepthMax),
+                "Is it an alias of itself?");
+      }
+      return;
+    }
     for (const auto& entry : map) {
       const YAML::Node& key = entry.first;
       const YAML::Node& value = entry.second;
@@ -56,7 +66,7 @@ class Reader {
       const std::string name = prefix.empty() ? key.Scalar() : prefix + "." + key.Scalar();
       if (value.IsMap()) {
         // The same section twice is as ambiguous as the same key twice.
-        if (first_seen(name, key.Mark())) read_map(name, value);
+        if (first_seen(name, key.Mark())) read_map(name, value, depth + 1);
         continue;
       }
       if (value.IsNull() && !key.Scalar().empty() && value.Scalar().empty()) {
@@ -101,6 +111,7 @@ class Reader {
   Settings& settings_;
   std::map<std::string, std::size_t> seen_;
   std::size_t nodes_ = 0;
+  bool too_deep_ = false;  // said once
 };
 
 }  // namespace

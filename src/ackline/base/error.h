@@ -70,7 +70,7 @@ enum class ErrorCode : std::uint8_t {
 [[nodiscard]] std::string_view error_word(ErrorCode code);
 // A title for a person, e.g. "Bad value".
 [[nodiscard]] std::string_view error_title(ErrorCode code);
-// The HTTP status that api.md gives the word.
+// The HTTP status of the word (docs/errors.md).
 [[nodiscard]] int error_status(ErrorCode code);
 
 struct Error {

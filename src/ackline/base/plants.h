@@ -1,8 +1,8 @@
 // Planted bugs: the mutation check of the checker.
 //
-// Each plant switches one rule of `semantics.md` off where it is kept, so that the simulation can
-// show that it would notice. They exist in builds with ACKLINE_PLANTS only; elsewhere `plant()` is
-// the constant false and nothing of a plant is compiled in. One plant is active at a time, set
+// Each plant switches one rule of docs/guarantees.md off where it is kept, so that the simulation
+// can show that it would notice. They exist in builds with ACKLINE_PLANTS only; elsewhere `plant()`
+// is the constant false and nothing of a plant is compiled in. One plant is active at a time, set
 // before the runtime starts; reading it is for any thread.
 #pragma once
 

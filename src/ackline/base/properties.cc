@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/utf8.h"
 
 namespace ackline {
@@ -16,28 +17,9 @@ bool is_blank(char c) {
   return kBlanks.contains(c);
 }
 
-void append_utf8(std::uint32_t code, std::string& out) {
-  const auto byte = [&out](std::uint32_t bits) { out.push_back(static_cast<char>(bits)); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
-    byte(0xC0U | code >> 6U);
-    byte(0x80U | (code & 0x3FU));
-  } else if (code < 0x10000) {
-    byte(0xE0U | code >> 12U);
-    byte(0x80U | (code >> 6U & 0x3FU));
-    byte(0x80U | (code & 0x3FU));
-  } else {
-    byte(0xF0U | code >> 18U);
-    byte(0x80U | (code >> 12U & 0x3FU));
-    byte(0x80U | (code >> 6U & 0x3FU));
-    byte(0x80U | (code & 0x3FU));
-  }
-}
-
 std::string from_latin1(std::string_view text) {
   std::string out;
-  for (const char c : text) append_utf8(static_cast<unsigned char>(c), out);
+  for (const char c : text) append_utf8(out, static_cast<unsigned char>(c));
   return out;
 }
 
@@ -46,17 +28,9 @@ std::optional<std::uint32_t> hex4(std::string_view text) {
   if (text.size() < 4) return std::nullopt;
   std::uint32_t code = 0;
   for (const char c : text.substr(0, 4)) {
-    std::uint32_t digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<std::uint32_t>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<std::uint32_t>(c - 'a' + 10);
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<std::uint32_t>(c - 'A' + 10);
-    } else {
-      return std::nullopt;
-    }
-    code = code << 4U | digit;
+    const int digit = hex_digit(c);
+    if (digit < 0) return std::nullopt;
+    code = code << 4U | static_cast<std::uint32_t>(digit);
   }
   return code;
 }
@@ -89,7 +63,7 @@ bool unescape(std::string_view text, std::string& out) {
     if (c == 'u') {
       const auto code = unicode_escape(text, at);
       if (!code) return false;
-      append_utf8(*code, out);
+      append_utf8(out, *code);
       continue;
     }
     switch (c) {

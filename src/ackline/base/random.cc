@@ -50,10 +50,6 @@ bool Random::chance(std::uint64_t numerator, std::uint64_t denominator) {
   return below(denominator) < numerator;
 }
 
-double Random::unit() {
-  return static_cast<double>(next() >> 11U) * 0x1.0p-53;
-}
-
 std::uint64_t entropy_seed() {
   std::random_device device;
   return (static_cast<std::uint64_t>(device()) << 32U) | device();

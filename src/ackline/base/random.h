@@ -17,8 +17,6 @@ class Random {
   [[nodiscard]] std::int64_t between(std::int64_t low, std::int64_t high);
   // True with probability `numerator / denominator`.
   [[nodiscard]] bool chance(std::uint64_t numerator, std::uint64_t denominator);
-  // Uniform in [0, 1).
-  [[nodiscard]] double unit();
 
  private:
   std::array<std::uint64_t, 4> state_;

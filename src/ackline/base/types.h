@@ -1,9 +1,9 @@
 // The nouns of Ackline as types that do not mix.
 //
-// `semantics.md`'s vocabulary: an Offset is a position in one partition, a PartitionIndex says
-// which partition of its topic, a PartitionNumber names that partition for ever (numbers come from
-// meta and are never reused, so a journal record of a deleted topic cannot be taken for one of a
-// new topic of the same name).
+// The vocabulary of docs/guarantees.md: an Offset is a position in one partition, a PartitionIndex
+// says which partition of its topic, a PartitionNumber names that partition for ever (numbers come
+// from meta and are never reused, so a journal record of a deleted topic cannot be taken for one of
+// a new topic of the same name).
 #pragma once
 
 #include <compare>

@@ -60,4 +60,25 @@ std::size_t utf8_valid_prefix(std::string_view text) {
   return at;
 }
 
+void append_utf8(std::string& out, std::uint32_t point) {
+  const auto tail = [&out](std::uint32_t bits) {
+    out.push_back(static_cast<char>(0x80U | (bits & 0x3FU)));
+  };
+  if (point < 0x80) {
+    out.push_back(static_cast<char>(point));
+  } else if (point < 0x800) {
+    out.push_back(static_cast<char>(0xC0U | point >> 6U));
+    tail(point);
+  } else if (point < 0x10000) {
+    out.push_back(static_cast<char>(0xE0U | point >> 12U));
+    tail(point >> 6U);
+    tail(point);
+  } else {
+    out.push_back(static_cast<char>(0xF0U | point >> 18U));
+    tail(point >> 12U);
+    tail(point >> 6U);
+    tail(point);
+  }
+}
+
 }  // namespace ackline

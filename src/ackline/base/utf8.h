@@ -1,8 +1,10 @@
-// UTF-8: is it well formed. By the table of the Unicode standard (no overlong forms, no surrogates,
-// nothing above U+10FFFF). Pure functions, any thread, no failure.
+// UTF-8: is it well formed, and its writing. By the table of the Unicode standard (no overlong
+// forms, no surrogates, nothing above U+10FFFF). Pure functions, any thread, no failure.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace ackline {
@@ -16,5 +18,8 @@ namespace ackline {
 [[nodiscard]] inline bool is_utf8(std::string_view text) {
   return utf8_valid_prefix(text) == text.size();
 }
+
+// Appends the form of a code point up to U+10FFFF.
+void append_utf8(std::string& out, std::uint32_t point);
 
 }  // namespace ackline

@@ -50,14 +50,13 @@ enum class EndReason : std::uint8_t {
 class PushChannel {
  public:
   virtual ~PushChannel() = default;
-  [[nodiscard]] virtual std::string_view kind() const = 0;  // "sse", "poll"
   // Sends now, in order. The channel's thread only.
   virtual void deliver(std::span<const Delivery> deliveries) = 0;
   // The last word; nothing is delivered after it.
   virtual void end(EndReason reason) = 0;
 };
 
-// Appends the JSON object of api.md ("Deliveries") for one delivery.
+// Appends the JSON object of one delivery, `Delivery` in the OpenAPI document.
 void append_delivery_json(const Delivery& delivery, std::string& out);
 
 }  // namespace ackline::channel

@@ -51,9 +51,8 @@ void SseChannel::deliver(std::span<const Delivery> deliveries) {
   std::string out = std::move(scratch_);
   out.clear();
   for (const Delivery& delivery : deliveries) {
-    out.append("id: ").append(delivery.delivery_id).append("\ndata: ");
-    append_delivery_json(delivery, out);
-    out.append("\n\n");
+    http::append_sse_event(out, delivery.delivery_id,
+                           [&](std::string& to) { append_delivery_json(delivery, to); });
   }
   last_sent_ = executor_.clock().mono();
   const auto keep_alive = shared_from_this();

@@ -40,7 +40,6 @@ class SseChannel final : public PushChannel, public std::enable_shared_from_this
   // `task` runs once within `end`, while this object still has its owner.
   void on_ended(Task task);
 
-  [[nodiscard]] std::string_view kind() const override { return "sse"; }
   void deliver(std::span<const Delivery> deliveries) override;
   void end(EndReason reason) override;
 

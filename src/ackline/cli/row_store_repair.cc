@@ -271,7 +271,7 @@ Result<void> replace_store(io::FileSystem& fs, const std::string& path,
   if (auto done = write_rows(fs, next, catalog, shards); !done) return done;
   if (auto done = fs.remove_all(path); !done) return done;
   if (auto done = fs.rename(next, path); !done) return done;
-  return fs.sync_directory(path.substr(0, path.rfind('/')));
+  return fs.sync_directory(io::parent_of(path));
 }
 
 }  // namespace

@@ -6,22 +6,13 @@
 #include <optional>
 
 #include "ackline/base/ascii.h"
+#include "ackline/base/percent.h"
 #include "ackline/base/utf8.h"
 
 namespace ackline::event {
 namespace {
 
 constexpr std::string_view kPrefix = "ce-";
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  if (c >= 'a' && c <= 'f') {
-    return c - 'a' + 10;
-  }
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 // Takes the quotes and backslashes of a quoted string off, as the binding asks of receivers.
 std::string unquoted(std::string_view value) {
@@ -35,28 +26,6 @@ std::string unquoted(std::string_view value) {
       ++i;
     }
     out.push_back(value[i]);
-  }
-  return out;
-}
-
-std::optional<std::string> percent_decoded(std::string text) {
-  if (text.find('%') == std::string::npos) {
-    return text;
-  }
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
-    if (low < 0) {
-      return std::nullopt;
-    }
-    out.push_back(static_cast<char>(high * 16 + low));
-    i += 2;
   }
   return out;
 }

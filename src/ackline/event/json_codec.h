@@ -38,8 +38,8 @@ void append_json(const CloudEvent& event, std::string& out);
 // How a publish request carries its events.
 enum class ContentMode : std::uint8_t { kStructured, kBatch, kBinary };
 
-// By Content-Type, as api.md says; `application/json` without `ce-specversion` is told apart by the
-// first character of the body. Else `media_type`.
+// By Content-Type, as the OpenAPI document says; `application/json` without `ce-specversion` is
+// told apart by the first character of the body. Else `media_type`.
 [[nodiscard]] Result<ContentMode> content_mode(std::string_view content_type, bool has_specversion,
                                                std::string_view body);
 

@@ -3,26 +3,15 @@
 #include <array>
 #include <charconv>
 
+#include "ackline/base/ascii.h"
+#include "ackline/base/utf8.h"
+
 namespace ackline::event {
 namespace {
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-int hex_value(char c) {
-  if (is_digit(c)) {
-    return c - '0';
-  }
-  if (c >= 'a' && c <= 'f') {
-    return c - 'a' + 10;
-  }
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 std::string_view trim_front(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size() && is_space(text[at])) {
@@ -99,31 +88,10 @@ std::size_t value_length(std::string_view text) {
   return end;
 }
 
-void append_utf8(std::string& out, std::uint32_t point) {
-  const auto tail = [&out](std::uint32_t bits) {
-    out.push_back(static_cast<char>(0x80U | (bits & 0x3FU)));
-  };
-  if (point < 0x80) {
-    out.push_back(static_cast<char>(point));
-  } else if (point < 0x800) {
-    out.push_back(static_cast<char>(0xC0U | point >> 6U));
-    tail(point);
-  } else if (point < 0x10000) {
-    out.push_back(static_cast<char>(0xE0U | point >> 12U));
-    tail(point >> 6U);
-    tail(point);
-  } else {
-    out.push_back(static_cast<char>(0xF0U | point >> 18U));
-    tail(point >> 12U);
-    tail(point >> 6U);
-    tail(point);
-  }
-}
-
 std::uint32_t hex4(std::string_view digits) {
   std::uint32_t value = 0;
   for (const char c : digits.substr(0, 4)) {
-    value = value << 4U | static_cast<std::uint32_t>(hex_value(c));
+    value = value << 4U | static_cast<std::uint32_t>(hex_digit(c));
   }
   return value;
 }

@@ -31,11 +31,6 @@ Frontier::Frontier(Offset start, std::uint64_t ahead_max)
   window_.clear(next_);
 }
 
-void Frontier::set_ahead_max(std::uint64_t ahead_max) {
-  ACKLINE_CHECK(ahead_max >= 1);
-  ahead_max_ = ahead_max;
-}
-
 Result<Yield> Frontier::offer(Offset offset) {
   const std::uint64_t at = raw(offset);
   ACKLINE_CHECK(offset.value() >= 0 && at >= cursor_);

@@ -97,7 +97,6 @@ class Frontier {
   // Events offered past the frontier: what `ahead_max` bounds.
   [[nodiscard]] std::uint64_t ahead() const { return ahead_; }
   [[nodiscard]] std::uint64_t ahead_max() const { return ahead_max_; }
-  void set_ahead_max(std::uint64_t ahead_max);
   [[nodiscard]] bool full() const { return ahead_ >= ahead_max_; }
 
   // The first hole, or the part of one, at or after `from`; nothing when there is none.

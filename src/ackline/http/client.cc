@@ -49,7 +49,7 @@ struct Client::Impl {
   Result<Response> once(const ClientRequest& request, const OnHead* on_head, const OnBody* on_body,
                         bool& unanswered);
   Result<Response> read_response(const ClientRequest& request, const OnHead* on_head,
-                                 const OnBody* on_body, bool& unanswered);
+                                 const OnBody* on_body, MonoMs deadline, bool& unanswered);
   Result<void> connect();
 
   ClientOptions options;
@@ -95,9 +95,10 @@ Result<Response> Client::Impl::once(const ClientRequest& request, const OnHead* 
     return fail(connected);
   }
   const std::string where = io::net::host_and_port(options.host, options.port);
+  const MonoMs deadline = SystemClock().mono().plus(options.timeout_ms);
   const auto sent = socket->write_all(request_text(request, where), options.timeout_ms);
   // A server may refuse what it has not read to its end, and hang up: its answer is read anyway.
-  auto response = read_response(request, on_head, on_body, unanswered);
+  auto response = read_response(request, on_head, on_body, deadline, unanswered);
   if (!response) {
     socket.reset();
     if (!sent) {
@@ -113,7 +114,8 @@ Result<Response> Client::Impl::once(const ClientRequest& request, const OnHead* 
 }
 
 Result<Response> Client::Impl::read_response(const ClientRequest& request, const OnHead* on_head,
-                                             const OnBody* on_body, bool& unanswered) {
+                                             const OnBody* on_body, MonoMs deadline,
+                                             bool& unanswered) {
   std::string body;
   bool streaming = false;
   bool go_on = true;
@@ -127,7 +129,6 @@ Result<Response> Client::Impl::read_response(const ClientRequest& request, const
   bool head_told = false;
   unanswered = false;
   const SystemClock clock;
-  const MonoMs deadline = clock.mono().plus(options.timeout_ms);
   std::string_view rest;
   while (!parser.done() && go_on) {
     if (rest.empty()) {

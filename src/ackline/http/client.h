@@ -20,7 +20,8 @@ struct ClientOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
   std::int64_t connect_timeout_ms = 5'000;
-  std::int64_t timeout_ms = 60'000;  // of a whole exchange; of a stream: between two pieces
+  std::int64_t timeout_ms =
+      60'000;  // of a whole exchange, once connected; of a stream: between two pieces
   std::size_t max_body_bytes = std::size_t{256} << 20U;
 };
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "ackline/http/request_parser.h"
 #include "ackline/http/response_queue.h"
@@ -41,7 +40,6 @@ class HttpConnection final : public ServerConnection,
     return answers_.bytes() + in_flight_bytes_;
   }
   void on_gone(ResponseToken token, Task task) override;
-  void when_drained(ResponseToken token, Task task) override;
 
   void on_bytes(MonoMs now, std::string_view bytes) override;
   void on_eof(MonoMs now) override;
@@ -61,10 +59,6 @@ class HttpConnection final : public ServerConnection,
 
  private:
   using ParseState = RequestParser::State;
-  struct Drained {
-    ResponseToken token;
-    Task task;
-  };
 
   [[nodiscard]] bool backlog_over();
   // Nothing will be asked after `token`, so its answer may say that it is the last.
@@ -86,7 +80,6 @@ class HttpConnection final : public ServerConnection,
   [[nodiscard]] WritePace::Counts output_counts() const;
   void give_up_reading(MonoMs now);
   void settle(MonoMs now);
-  void tell_drained();
 
   RequestHandler& handler_;
   const ConnectionOptions options_;
@@ -94,8 +87,7 @@ class HttpConnection final : public ServerConnection,
   std::function<void()> wake_;
   RequestParser parser_;
   ResponseQueue answers_;
-  std::string input_;  // read but not parsed: too much is unanswered
-  std::vector<Drained> drained_;
+  std::string input_;                // read but not parsed: too much is unanswered
   std::size_t in_flight_bytes_ = 0;  // taken but not written
   ParseState seen_ = ParseState::kIdle;
   MonoMs read_since_;    // of the header or the body

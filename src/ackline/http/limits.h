@@ -1,4 +1,4 @@
-// The bounds that every connection is held to (api.md, "Limits").
+// The bounds that every connection is held to (docs/configuration.md, `limits`).
 #pragma once
 
 #include <cstddef>

@@ -4,17 +4,10 @@
 #include <array>
 
 #include "ackline/base/ascii.h"
+#include "ackline/base/percent.h"
 
 namespace ackline::http {
 namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  const char l = ascii_lower(c);
-  return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-}
 
 struct Phrase {
   int status;
@@ -148,11 +141,6 @@ void Headers::reserve(std::size_t fields, std::size_t bytes) {
   text_.reserve(bytes);
 }
 
-void Headers::clear() {
-  fields_.clear();
-  text_.clear();
-}
-
 std::optional<std::string_view> Request::parameter(std::string_view name) const {
   for (const auto& [key, value] : query) {
     if (key == name) {
@@ -176,37 +164,16 @@ std::string_view reason_phrase(int status) {
 }
 
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
-  if (text.find('%') == std::string_view::npos &&
-      (!plus_is_space || text.find('+') == std::string_view::npos)) {
-    return std::string(text);
+  auto out = percent_decoded(text, plus_is_space);
+  if (!out) {
+    return fail(ErrorCode::kBadRequest,
+                "the request target has a '%' that two hexadecimal digits do not follow",
+                "Write a literal '%' as %25.");
   }
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && plus_is_space) {
-      out.push_back(' ');
-      continue;
-    }
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low < 0) {
-      return fail(ErrorCode::kBadRequest,
-                  "the request target has a '%' that two hexadecimal digits do not follow",
-                  "Write a literal '%' as %25.");
-    }
-    const auto byte = static_cast<char>(high * 16 + low);
-    if (byte == '\0') {
-      return fail(ErrorCode::kBadRequest, "the request target has an escaped NUL",
-                  "Leave %00 out.");
-    }
-    out.push_back(byte);
-    i += 2;
+  if (out->size() < text.size() && out->find('\0') != std::string::npos) {
+    return fail(ErrorCode::kBadRequest, "the request target has an escaped NUL", "Leave %00 out.");
   }
-  return out;
+  return std::move(*out);
 }
 
 std::string percent_encode(std::string_view text) {

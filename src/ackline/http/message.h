@@ -33,7 +33,6 @@ class Headers {
   [[nodiscard]] std::string_view name(std::size_t index) const;
   [[nodiscard]] std::string_view value(std::size_t index) const;
   void reserve(std::size_t fields, std::size_t bytes);
-  void clear();
 
  private:
   struct Field {

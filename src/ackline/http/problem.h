@@ -1,4 +1,4 @@
-// Errors as `application/problem+json` (RFC 9457), in the shape of api.md "Errors".
+// Errors as `application/problem+json` (RFC 9457), in the shape of docs/errors.md.
 #pragma once
 
 #include <cstdint>

@@ -368,8 +368,4 @@ const Error& RequestParser::failure() const {
   return impl_->failure;
 }
 
-std::size_t RequestParser::buffered_bytes() const {
-  return impl_->partial.size() + (impl_->sink ? impl_->sink->request.body.size() : 0);
-}
-
 }  // namespace ackline::http

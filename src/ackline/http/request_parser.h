@@ -41,8 +41,6 @@ class RequestParser {
   [[nodiscard]] Request take_request();
   // In kFailed.
   [[nodiscard]] const Error& failure() const;
-  // Bytes kept because they are no whole line yet, and of the body so far.
-  [[nodiscard]] std::size_t buffered_bytes() const;
 
  private:
   struct Impl;

@@ -79,11 +79,6 @@ bool Responder::open() const {
   return sink && token_ != 0 && sink->open(token_);
 }
 
-std::size_t Responder::pending_bytes() const {
-  const auto sink = sink_.lock();
-  return sink ? sink->pending_bytes() : 0;
-}
-
 void Responder::on_gone(Task task) {
   if (token_ == 0) {
     return;
@@ -93,12 +88,6 @@ void Responder::on_gone(Task task) {
     return;
   }
   task();
-}
-
-void Responder::when_drained(Task task) {
-  if (const auto sink = sink_.lock(); sink && token_ != 0) {
-    sink->when_drained(token_, std::move(task));
-  }
 }
 
 }  // namespace ackline::http

@@ -34,12 +34,8 @@ class ResponseSink {
   virtual void end_stream(ResponseToken token) = 0;
   // False once the answer is complete or the peer is gone.
   [[nodiscard]] virtual bool open(ResponseToken token) const = 0;
-  // Output of the whole connection that the peer has not taken yet.
-  [[nodiscard]] virtual std::size_t pending_bytes() const = 0;
   // `task` runs once if the peer leaves before the answer is complete; at once if it has left.
   virtual void on_gone(ResponseToken token, Task task) = 0;
-  // `task` runs once when no output is pending any more (never inline). Dropped if the peer leaves.
-  virtual void when_drained(ResponseToken token, Task task) = 0;
 };
 
 class Responder {
@@ -59,9 +55,7 @@ class Responder {
   void end();
 
   [[nodiscard]] bool open() const;
-  [[nodiscard]] std::size_t pending_bytes() const;
   void on_gone(Task task);
-  void when_drained(Task task);
 
  private:
   void abandon();

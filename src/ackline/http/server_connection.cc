@@ -72,13 +72,6 @@ void HttpConnection::on_gone(ResponseToken token, Task task) {
   (void)answers_.on_gone(token, std::move(task));
 }
 
-void HttpConnection::when_drained(ResponseToken token, Task task) {
-  if (open(token)) {
-    drained_.push_back({token, std::move(task)});
-    wake();
-  }
-}
-
 void HttpConnection::take_output(std::string& into) {
   ACKLINE_CHECK(into.empty());
   woken_ = false;
@@ -126,8 +119,7 @@ void HttpConnection::settle(MonoMs now) {
   if (std::exchange(moved_, false)) {
     idle_since_ = now;
   }
-  tell_drained();
-  if (pending_bytes() > 0 || closed_ || lingering_) {
+  if (lingering_) {
     return;
   }
   const bool unasked = answers_.empty() && input_.empty();
@@ -139,24 +131,12 @@ void HttpConnection::settle(MonoMs now) {
   }
 }
 
-void HttpConnection::tell_drained() {
-  if (drained_.empty()) {
-    return;
-  }
-  for (Drained& entry : std::exchange(drained_, {})) {
-    if (open(entry.token)) {
-      entry.task();
-    }
-  }
-}
-
 void HttpConnection::on_lost() {
   const auto self = shared_from_this();  // a task may drop the last owner
   closed_ = true;
   wake_ = {};
   answers_.run_gone_tasks();
   answers_.clear();
-  drained_.clear();
   input_ = {};
   in_flight_bytes_ = 0;
 }

@@ -57,6 +57,8 @@ class ServerConnection : public ResponseSink {
   virtual void take_output(std::string& into) = 0;
   // `bytes` of what was taken went to the peer.
   virtual void on_written(MonoMs now, std::size_t bytes) = 0;
+  // Of all answers: what the peer has not taken yet.
+  [[nodiscard]] virtual std::size_t pending_bytes() const = 0;
 
   // False: stop reading until it is true again (too many unanswered requests or too much output).
   [[nodiscard]] virtual bool wants_read() const = 0;

@@ -41,12 +41,16 @@ void append_sse_retry(std::string& out, std::int64_t retry_ms) {
   fmt::format_to(std::back_inserter(out), "retry: {}\n\n", retry_ms);
 }
 
-void append_sse_event(std::string& out, std::string_view id, std::string_view data) {
+void append_sse_id(std::string& out, std::string_view id) {
   if (!id.empty()) {
     out.append("id: ");
     append_one_line(out, id);
     out.push_back('\n');
   }
+}
+
+void append_sse_event(std::string& out, std::string_view id, std::string_view data) {
+  append_sse_id(out, id);
   append_data(out, data);
 }
 

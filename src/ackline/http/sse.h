@@ -3,11 +3,13 @@
 // The writer appends text to a string; the reader takes bytes as they come. No I/O.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ackline/base/result.h"
 #include "ackline/http/message.h"
@@ -22,6 +24,16 @@ void append_sse_retry(std::string& out, std::int64_t retry_ms);
 // "id: …\ndata: …\n\n"; data of several lines becomes several data lines. Newlines in `id` are
 // dropped; an empty id writes no id line.
 void append_sse_event(std::string& out, std::string_view id, std::string_view data);
+// The id line alone.
+void append_sse_id(std::string& out, std::string_view id);
+// The same for one line of data that `append` writes to the end of `out`: nothing is copied.
+template <std::invocable<std::string&> Append>
+void append_sse_event(std::string& out, std::string_view id, Append&& append) {
+  append_sse_id(out, id);
+  out.append("data: ");
+  std::forward<Append>(append)(out);
+  out.append("\n\n");
+}
 // "event: <name>\ndata: …\n\n"
 void append_sse_named(std::string& out, std::string_view name, std::string_view data);
 // ": hb\n\n"
@@ -44,7 +56,6 @@ class SseReader {
   [[nodiscard]] Result<void> feed(std::string_view bytes,
                                   const std::function<void(SseEvent)>& sink);
   [[nodiscard]] std::optional<std::int64_t> retry_ms() const { return retry_ms_; }
-  [[nodiscard]] const std::string& last_id() const { return last_id_; }
   [[nodiscard]] std::uint64_t comments() const { return comments_; }
 
  private:

@@ -7,15 +7,11 @@
 
 #include "ackline/base/json_text.h"
 #include "ackline/base/logging.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/base/time_text.h"
 #include "ackline/io/failpoint.h"
 
 namespace ackline::runtime {
-namespace {
-
-constexpr std::uint32_t kAuditLane = 4000;
-
-}  // namespace
 
 Result<std::unique_ptr<AuditLog>> AuditLog::open(io::FileSystem& fs, std::string path,
                                                  StorageExecutor& storage, Executor& home) {
@@ -70,7 +66,7 @@ std::string AuditLog::record(std::string_view what, std::string_view subject,
     end_ += line.size();
   }
   storage_.run(
-      kAuditLane,
+      storage_lane::audit(),
       [file = file_, line, place, id] {
         auto done = file->write(place, as_bytes(line));
         io::failpoint(io::Failpoint::kAuditWritten);

@@ -1,13 +1,13 @@
 #include "ackline/runtime/control.h"
 
 #include "ackline/base/logging.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/runtime/catalog_records.h"
 
 namespace ackline::runtime {
 namespace {
 
-constexpr std::uint32_t kMetaLane = 1;
 constexpr std::size_t kChunk = 100;  // writes a transaction, below MetaStore's bound
 
 // What is in meta now and at no shard yet.
@@ -145,7 +145,7 @@ void Control::next() {
 void Control::write(std::shared_ptr<Plan> plan, Numbers numbers, Done done) {
   auto outcome = std::make_shared<Outcome>();
   deps_.storage.run(
-      kMetaLane,
+      storage_lane::meta(),
       [this, plan, numbers, outcome] { outcome->done = commit(*plan, numbers, *outcome); },
       deps_.home,
       [this, plan, numbers, outcome, done = std::move(done)]() mutable {

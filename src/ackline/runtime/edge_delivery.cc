@@ -134,7 +134,7 @@ std::unique_ptr<api::Attachment> Edge::stream(std::string client_id, api::Caller
                                             std::move(far));
 }
 
-// Where an id leads: the owner shard, or what is wrong with it (api.md, settle rules 1).
+// Where an id leads: the owner shard, or what is wrong with it (docs/errors.md).
 static Result<ShardUnit*> route(Node& node, const Catalog& catalog,
                                 const delivery::DeliveryId& id) {
   const auto unknown = [] {

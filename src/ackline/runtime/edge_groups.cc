@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "ackline/base/storage_lanes.h"
 #include "ackline/event/names.h"
 #include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/edge.h"
@@ -348,8 +349,8 @@ void Edge::offsets(std::string topic, api::Done<std::vector<api::OffsetItem>> do
   using Read = Result<std::vector<state::OffsetRecord>>;
   auto read = std::make_shared<Read>();
   node_.deps().storage.run(
-      3000, [this, read, topic] { *read = node_.deps().offsets.read_all_offsets(topic); },
-      executor(),
+      storage_lane::offsets(),
+      [this, read, topic] { *read = node_.deps().offsets.read_all_offsets(topic); }, executor(),
       [read, now = executor().clock().wall(), done = std::move(done)]() mutable {
         if (!*read) {
           done(fail(*read));

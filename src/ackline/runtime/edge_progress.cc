@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "ackline/base/storage_lanes.h"
 #include "ackline/log/local/doctor.h"
 #include "ackline/log/local/format.h"
 #include "ackline/runtime/edge.h"
@@ -188,7 +189,8 @@ void Edge::lag(std::optional<std::string> topic, std::optional<std::string> grou
         auto shared = std::make_shared<std::vector<LagParts>>(std::move(*parts));
         auto audited = std::make_shared<Audit>();
         node_.deps().storage.run(
-            4001, [this, shared, audited] { recount_all(node_, *shared, *audited); }, executor(),
+            storage_lane::recount(),
+            [this, shared, audited] { recount_all(node_, *shared, *audited); }, executor(),
             [shared, audited, combine] { combine(*shared, audited.get()); });
       });
 }

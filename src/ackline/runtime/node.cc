@@ -5,6 +5,7 @@
 #include "ackline/base/counted.h"
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/edge.h"
@@ -222,7 +223,7 @@ void Node::stop(Task done) {
           const bool clean = std::ranges::all_of(sound, [](bool one) { return one; });
           auto outcome = std::make_shared<Result<void>>();
           deps_.storage.run(
-              1,
+              storage_lane::meta(),
               [this, clean, outcome] {
                 if (clean) {
                   auto put = deps_.meta.put(kCleanKey, "1");

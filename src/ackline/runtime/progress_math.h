@@ -21,7 +21,8 @@ namespace ackline::runtime {
   return sum;
 }
 
-// `lag = highWatermark - max(frontier, logStart - 1)`; `pending = lag - settledAhead` (api.md).
+// `lag = highWatermark - max(frontier, logStart - 1)`; `pending = lag - settledAhead`
+// (docs/guarantees.md).
 inline void fill_lag(api::PartitionLag& lag) {
   const std::int64_t from = std::max(lag.report.frontier.value(), lag.log_start.value() - 1);
   const std::int64_t distance = std::max<std::int64_t>(0, lag.high_watermark.value() - from);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ackline/base/storage_lanes.h"
 #include "ackline/event/expiry.h"
 #include "ackline/event/frame.h"
 
@@ -13,7 +14,6 @@ namespace {
 // Small enough that a step on the shard is a pointer walk, large enough to be worth two hops.
 constexpr std::uint32_t kStepEvents = 1024;
 constexpr std::uint32_t kStepBytes = 1U << 20U;
-constexpr std::uint32_t kSiftLane = 5000;
 
 struct Walk {
   Shard& shard;
@@ -92,7 +92,7 @@ bool read_some(const WalkPtr& walk) {
   auto sieve = std::make_shared<Sieve>();
   sieve->batch = std::move(*batch);
   walk->shard.storage().run(
-      kSiftLane + walk->number().value() % 64,
+      storage_lane::replay_sift(walk->number()),
       [walk, sieve, until] { sieve->sift(*walk->selection, until); }, walk->shard.executor(),
       [walk, sieve] {
         take(walk, *sieve);

@@ -6,6 +6,7 @@
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
 #include "ackline/base/plants.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/runtime/shard_checkpoint.h"
 #include "ackline/runtime/shard_metrics.h"
@@ -33,9 +34,8 @@ Shard::Shard(ShardOptions options, ShardDependencies dependencies)
   // Shown at 0 from the start: alerts hang on it.
   static_cast<void>(deps_.metrics.counter(metric::kOffsetWriteFailures));
   fsync_seconds_ = deps_.metrics.histogram(metric::kLogFsyncDuration);
-  // Syncs run in the lane of the shard's index.
-  sync_storage_ =
-      std::make_unique<TimedStorage>(deps_.storage, options_.index.value(), fsync_seconds_);
+  sync_storage_ = std::make_unique<TimedStorage>(
+      deps_.storage, storage_lane::journal_sync(options_.index), fsync_seconds_);
 }
 
 Shard::~Shard() = default;

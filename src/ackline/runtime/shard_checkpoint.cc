@@ -7,6 +7,7 @@
 
 #include "ackline/base/logging.h"
 #include "ackline/base/metric_names.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/log/local/records.h"
 
@@ -170,7 +171,7 @@ void Shard::capture_checkpoint() {
   checkpoint_ = std::move(job);
   auto outcome = std::make_shared<Result<void>>();
   deps_.storage.run(
-      2000 + options_.index.value(),
+      storage_lane::checkpoint(options_.index),
       [this, outcome, work = checkpoint_.get()] {
         *outcome = work->write(deps_.fs, options_.journal_path);
       },
@@ -199,7 +200,7 @@ void Shard::publish_checkpoint() {
   checkpoint_->publishing = true;
   auto outcome = std::make_shared<Result<void>>();
   deps_.storage.run(
-      2000 + options_.index.value(),
+      storage_lane::checkpoint(options_.index),
       [outcome, work = checkpoint_.get(), synced = journal_->synced()] {
         *outcome = work->writer->publish(synced);
       },
@@ -309,8 +310,8 @@ void Shard::export_offsets() {
         auto moved = std::make_shared<Result<std::size_t>>(0);
         auto batch = std::make_shared<Records>(std::move(*records));
         deps_.storage.run(
-            3000, [this, moved, batch] { *moved = deps_.offsets.write_offsets(*batch); },
-            deps_.executor,
+            storage_lane::offsets(),
+            [this, moved, batch] { *moved = deps_.offsets.write_offsets(*batch); }, deps_.executor,
             [this, moved] {
               exporting_ = false;
               const auto change = exports_.note(moved->has_value());

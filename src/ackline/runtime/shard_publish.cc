@@ -3,14 +3,10 @@
 
 #include "ackline/base/check.h"
 #include "ackline/base/metric_names.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/runtime/shard.h"
 
 namespace ackline::runtime {
-namespace {
-
-constexpr std::uint32_t kDiskLane = 4002;
-
-}  // namespace
 
 void Shard::publish(PartitionNumber partition, std::vector<std::string> frames, PublishDone done) {
   ACKLINE_CHECK(!frames.empty());
@@ -101,7 +97,8 @@ void Shard::look_at_disk() {
   looking_ = true;
   auto free = std::make_shared<Result<std::uint64_t>>(0);
   deps_.storage.run(
-      kDiskLane, [this, free] { *free = deps_.fs.free_bytes(options_.log_path); }, deps_.executor,
+      storage_lane::disk_space(), [this, free] { *free = deps_.fs.free_bytes(options_.log_path); },
+      deps_.executor,
       [this, free] {
         looking_ = false;
         if (!*free) return;

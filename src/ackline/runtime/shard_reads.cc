@@ -1,4 +1,5 @@
 // Reading the log: at once from memory, else by a storage thread and then again.
+#include "ackline/base/storage_lanes.h"
 #include "ackline/runtime/shard.h"
 
 namespace ackline::runtime {
@@ -46,11 +47,8 @@ void Shard::run_read(PartitionNumber number, std::function<std::unique_ptr<log::
                      std::move_only_function<bool()> attempt) {
   if (attempt() || partition(number) == nullptr) return;
   auto reading = std::make_shared<std::unique_ptr<log::ReadJob>>(job());
-  // Reads of one partition share a lane: the second of two readers then finds the chunk in the
-  // cache.
-  const std::uint32_t lane = 1000 + number.value() % 64;
   deps_.storage.run(
-      lane, [reading] { (*reading)->run(); }, deps_.executor,
+      storage_lane::log_read(number), [reading] { (*reading)->run(); }, deps_.executor,
       [this, reading, number, job = std::move(job), attempt = std::move(attempt)]() mutable {
         if (log::LocalPartition* log = partition(number)) {
           // The error, if there was one, comes again from the log when it is asked.

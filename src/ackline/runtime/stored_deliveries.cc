@@ -6,15 +6,11 @@
 #include <utility>
 
 #include "ackline/base/check.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/delivery/stored.h"
 #include "ackline/io/failpoint.h"
 
 namespace ackline::runtime {
-namespace {
-
-constexpr std::uint32_t kCommitLane = 5000;
-
-}  // namespace
 
 StoredDeliveries::StoredDeliveries(StoredDeliveriesOptions options, Dependencies dependencies)
     : options_(options), deps_(dependencies) {}
@@ -196,7 +192,7 @@ void StoredDeliveries::proceed() {
   auto outcome = std::make_shared<Result<void>>();
   auto writes = std::make_shared<state::KvDeliveryStateStore::Writes>(store_->begin_commit());
   deps_.storage.run(
-      kCommitLane + options_.shard.value(),
+      storage_lane::delivery_rows(options_.shard),
       [store = store_, writes, sync, outcome] {
         io::failpoint(io::Failpoint::kRowsCommitBefore);
         *outcome = store->end_commit(std::move(*writes), sync);

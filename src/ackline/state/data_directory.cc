@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "ackline/base/ascii.h"
 #include "ackline/base/base64.h"
 #include "ackline/base/bytes.h"
 
@@ -33,13 +33,12 @@ std::optional<std::string> from_hex(std::string_view text) {
   }
   std::string out;
   for (std::size_t i = 0; i < text.size(); i += 2) {
-    unsigned value = 0;
-    const char* const end = text.data() + i + 2;
-    const auto [stopped, error] = std::from_chars(text.data() + i, end, value, 16);
-    if (error != std::errc() || stopped != end) {
+    const int high = hex_digit(text[i]);
+    const int low = hex_digit(text[i + 1]);
+    if (high < 0 || low < 0) {
       return std::nullopt;
     }
-    out.push_back(static_cast<char>(value));
+    out.push_back(static_cast<char>(high * 16 + low));
   }
   return out;
 }

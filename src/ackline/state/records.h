@@ -166,7 +166,7 @@ struct ReopenRecord {
   friend bool operator==(const ReopenRecord&, const ReopenRecord&) = default;
 };
 
-// State of one dead-letter entry (api.md).
+// State of one dead-letter entry (docs/guarantees.md, "Dead letters and lanes").
 enum class EntryState : std::uint8_t { kDead = 1, kRedriving = 2, kResolved = 3, kPurged = 4 };
 [[nodiscard]] std::string_view entry_state_name(EntryState state);
 

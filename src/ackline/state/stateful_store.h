@@ -1,7 +1,7 @@
 // What every store of state has: a name, its health, flush and close.
 //
 // Stores block: they are called on storage threads unless a contract says otherwise, and from any
-// of them. Their outcomes are those of semantics.md ("Failure outcomes"); a backend's own errors
+// of them. Their outcomes are those of docs/errors.md; a backend's own errors
 // never reach a caller.
 #pragma once
 

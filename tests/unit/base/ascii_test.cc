@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "ackline/base/percent.h"
+
 namespace ackline {
 namespace {
 
@@ -56,6 +58,29 @@ TEST(Ascii, StartsEndsAndBlanks) {
   EXPECT_EQ(trim_blanks(" \t a b\t "), "a b");
   EXPECT_EQ(trim_blanks(" \t "), "");
   EXPECT_EQ(ascii_lower(std::string_view("AbZ[@`{\xC4")), "abz[@`{\xC4");
+}
+
+TEST(Ascii, HexadecimalDigitsOfBothCases) {
+  EXPECT_EQ(hex_digit('0'), 0);
+  EXPECT_EQ(hex_digit('9'), 9);
+  EXPECT_EQ(hex_digit('a'), 10);
+  EXPECT_EQ(hex_digit('F'), 15);
+  for (const char c : {'g', 'G', '/', ':', '@', '`', ' ', '\0'}) EXPECT_EQ(hex_digit(c), -1);
+}
+
+TEST(Ascii, SpaceGoesAtBothEnds) {
+  EXPECT_EQ(trim_space(" \t\r\na b\r\n"), "a b");
+  EXPECT_EQ(trim_space(" \n"), "");
+}
+
+TEST(Percent, TwoDigitsMakeAByteAndAnythingElseIsRefused) {
+  EXPECT_EQ(percent_decoded("a%20b%2Fc"), "a b/c");
+  EXPECT_EQ(percent_decoded("%00"), std::string(1, '\0'));
+  EXPECT_EQ(percent_decoded("a+b"), "a+b");
+  EXPECT_EQ(percent_decoded("a+b%2B", true), "a b+");
+  for (const std::string_view bad : {"%", "%2", "a%2", "%g0", "%0g"}) {
+    EXPECT_EQ(percent_decoded(bad), std::nullopt) << bad;
+  }
 }
 
 }  // namespace

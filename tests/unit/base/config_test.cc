@@ -178,6 +178,14 @@ TEST(Config, BrokenYamlIsAnErrorWithItsLine) {
   EXPECT_FALSE(load_config(yaml(std::string(20'000, '['))).problems.empty());
 }
 
+TEST(Config, ASectionThatIsAnAliasOfItselfIsAProblemAndNoEnd) {
+  const Error error = problem_of(yaml("a: &a\n  a: *a\n"));
+  EXPECT_EQ(error.code, ErrorCode::kBadValue);
+  EXPECT_THAT(error.detail, HasSubstr("is nested over 32 levels deep (file a.yaml:"));
+  // Twice as many at each level: said once, and soon.
+  EXPECT_THAT(problem_of(yaml("a: &a\n  a: *a\n  b: *a\n")).detail, HasSubstr("nested over"));
+}
+
 TEST(Config, SectionsWithEverythingCommentedOutAreEmpty) {
   EXPECT_TRUE(Config::load(yaml("")));
   const auto config = Config::load(yaml("http:\n  # port: 1\nadmin:\n  port: 5\n"));

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <future>
 #include <memory>
@@ -350,6 +353,32 @@ TEST_F(ServerTest, SaysThatItsPortIsTaken) {
   const auto second = Server::start({&loops[0]}, {&routes[0]}, options);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::kInUse);
+}
+
+// Nobody accepts or reads: the request does not fit into what the kernel holds for the peer.
+TEST(Client, TheTimeOfAnExchangeIsOneForTheRequestAndItsAnswer) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  constexpr std::int64_t kTimeoutMs = 1'000;
+  Client client({.port = ntohs(address.sin_port), .timeout_ms = kTimeoutMs});
+  ClientRequest request;
+  request.method = "POST";
+  request.body.assign(std::size_t{64} << 20U, 'x');
+  const SystemClock clock;
+  const MonoMs begun = clock.mono();
+  const auto answer = client.send(request);
+  const std::int64_t took_ms = clock.mono().value() - begun.value();
+  ::close(listener);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kTimeout);
+  EXPECT_GE(took_ms, kTimeoutMs);
+  EXPECT_LT(took_ms, 2 * kTimeoutMs - 100);
 }
 
 }  // namespace

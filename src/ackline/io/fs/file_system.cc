@@ -11,6 +11,12 @@ std::string join(std::string_view directory, std::string_view name) {
   return path;
 }
 
+std::string parent_of(std::string_view path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string_view::npos) return ".";
+  return std::string(path.substr(0, slash == 0 ? 1 : slash));
+}
+
 Result<std::string> read_file(FileSystem& fs, const std::string& path) {
   auto file = fs.open(path, OpenMode::kRead);
   if (!file) return fail(file);
@@ -35,8 +41,7 @@ Result<void> write_file_atomic(FileSystem& fs, const std::string& path, std::str
   file->reset();
   if (auto done = fs.rename(beside, path); !done) return fail(done);
   failpoint(Failpoint::kReplaceRenamed);
-  const auto slash = path.rfind('/');
-  auto named = fs.sync_directory(slash == std::string::npos ? "." : path.substr(0, slash));
+  auto named = fs.sync_directory(parent_of(path));
   failpoint(Failpoint::kReplaceNamed);
   return named;
 }

@@ -82,6 +82,8 @@ class FileSystem {
 
 // `directory + "/" + name`.
 [[nodiscard]] std::string join(std::string_view directory, std::string_view name);
+// The directory that holds `path`: "/" for "/name", "." for a name alone.
+[[nodiscard]] std::string parent_of(std::string_view path);
 
 // The whole file. kNotFound when it is not there.
 [[nodiscard]] Result<std::string> read_file(FileSystem& fs, const std::string& path);

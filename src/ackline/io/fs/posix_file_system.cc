@@ -215,11 +215,7 @@ Result<void> PosixFileSystem::make_directories(const std::string& path) {
     if (prefix.empty() || prefix == ".") continue;
     if (::mkdir(prefix.c_str(), 0700) == 0) {
       // A directory that a power cut takes away takes all its files along.
-      const auto slash = prefix.rfind('/');
-      const std::string parent = slash == std::string::npos ? "."
-                                 : slash == 0               ? "/"
-                                                            : prefix.substr(0, slash);
-      if (auto done = sync_directory(parent); !done) return done;
+      if (auto done = sync_directory(parent_of(prefix)); !done) return done;
     } else if (errno != EEXIST && errno != EISDIR) {
       return system_failure("make directory", prefix, errno);
     }

@@ -5,6 +5,7 @@
 
 #include "ackline/base/check.h"
 #include "ackline/base/plants.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/io/journal/batch_builder.h"
 #include "ackline/io/journal/journal_files.h"
@@ -120,7 +121,7 @@ void Journal::Impl::start_sync() {
   auto round = std::make_shared<Round>();
   round->set = files->begin_sync();
   options.storage.run(
-      options.shard.value(),
+      storage_lane::journal_sync(options.shard),
       [&fs = options.fs, directory = options.directory, round] {
         failpoint(Failpoint::kJournalSyncBefore);
         for (const auto& file : round->set.files) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ackline/base/check.h"
+#include "ackline/base/storage_lanes.h"
 #include "ackline/io/failpoint.h"
 #include "ackline/io/journal/file_names.h"
 
@@ -100,15 +101,7 @@ Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t
 
 Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
   if (!writable_ || position_ + batch.size() > live_.back().size) {
-    // A file that only keeps a ghost away gives way to the next, which then has to do so.
-    const bool hollow = writable_ && live_.back().last < live_.back().first;
-    ghost_ = ghost_ || hollow;
     if (auto done = roll(lsn, batch.size()); !done) return done;
-    if (hollow) {
-      const auto before = std::prev(live_.end(), 2);
-      remove_later(before->name);
-      live_.erase(before);
-    }
   }
   Live& current = live_.back();
   failpoint(Failpoint::kJournalBatchBefore);
@@ -120,10 +113,6 @@ Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
     writable_ = false;
     ghost_ = true;
     current.suspect = true;
-    if (current.last < current.first) {
-      remove_later(current.name);
-      live_.pop_back();
-    }
     return done;
   }
   failpoint(Failpoint::kJournalBatchAfter);
@@ -137,6 +126,9 @@ Result<void> JournalFiles::write(Lsn lsn, ByteView batch) {
 
 Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   writable_ = false;
+  // A file without a batch may keep a ghost away: it goes when the next one does that on disk.
+  const bool hollow = live_.back().last < live_.back().first;
+  ghost_ = ghost_ || hollow;
   auto next =
       take_spare(std::max(options_.file_bytes, align_up(kFirstBatch + batch_bytes, kBlockBytes)));
   if (!next) return fail(next);
@@ -146,6 +138,10 @@ Result<void> JournalFiles::roll(Lsn first, std::uint64_t batch_bytes) {
   if (!done) {
     remove_later(next->name);
     return done;
+  }
+  if (hollow) {
+    remove_later(live_.back().name);
+    live_.pop_back();
   }
   live_.push_back({.name = next->name,
                    .first = first,
@@ -225,7 +221,7 @@ void JournalFiles::prepare_if_due() {
   outcome->name = file_name(next_number_++);
   const std::uint64_t size = options_.file_bytes;
   options_.storage.run(
-      background_lane(),
+      storage_lane::journal_files(options_.shard),
       [&fs = options_.fs, directory = options_.directory, size, outcome] {
         outcome->file = make_filled(fs, directory, outcome->name, size);
       },
@@ -249,8 +245,9 @@ void JournalFiles::prepared(Result<Spare> made) {
 
 void JournalFiles::recycle_below(Lsn lowest_needed, Lsn kept) {
   while (live_.size() > 1 && live_.front().last < std::min(lowest_needed, kept)) {
-    retire(live_.front());
+    Live file = std::move(live_.front());
     live_.pop_front();
+    retire(std::move(file));
   }
   while (!milestones_.empty() && milestones_.front().lsn < lowest_needed) {
     cut_bytes_ = milestones_.front().total_bytes;
@@ -258,13 +255,8 @@ void JournalFiles::recycle_below(Lsn lowest_needed, Lsn kept) {
   }
 }
 
-void JournalFiles::retire(const Live& file) {
-  if (file.damaged) {
-    const std::string aside = std::string(kDamagedPrefix) + file.name;
-    static_cast<void>(
-        options_.fs.rename(join(options_.directory, file.name), join(options_.directory, aside)));
-    return;
-  }
+void JournalFiles::retire(Live file) {
+  if (file.damaged) return set_aside(std::move(file));
   const bool reusable = file.file && !file.suspect && file.size == options_.file_bytes &&
                         spares_.size() < options_.spare_files_max;
   if (reusable) {
@@ -275,9 +267,29 @@ void JournalFiles::retire(const Live& file) {
   }
 }
 
+// Under its old name nobody would know of the damage any more, and the file would be removed: it is
+// given up only when the new name is on disk.
+void JournalFiles::set_aside(Live file) {
+  auto outcome = std::make_shared<Result<void>>();
+  options_.storage.run(
+      storage_lane::journal_files(options_.shard),
+      [&fs = options_.fs, directory = options_.directory, name = file.name, outcome] {
+        const std::string from = join(directory, name);
+        const std::string to = join(directory, std::string(kDamagedPrefix) + name);
+        *outcome = fs.rename(from, to);
+        // An earlier try may have renamed it, and not synced.
+        if (!*outcome && fs.exists(to).value_or(false)) *outcome = {};
+        if (*outcome) *outcome = fs.sync_directory(directory);
+      },
+      options_.executor,
+      [self = shared_from_this(), file = std::move(file), outcome]() mutable {
+        if (!self->closed_ && !*outcome) self->live_.push_front(std::move(file));
+      });
+}
+
 void JournalFiles::remove_later(const std::string& name) {
   options_.storage.run(
-      background_lane(),
+      storage_lane::journal_files(options_.shard),
       [&fs = options_.fs, path = join(options_.directory, name)] {
         failpoint(Failpoint::kJournalRemoveBefore);
         static_cast<void>(fs.remove(path));
@@ -291,11 +303,6 @@ void JournalFiles::count(Lsn lsn, std::uint64_t bytes) {
   if (milestones_.empty() || total_bytes_ - milestones_.back().total_bytes >= kMilestoneBytes) {
     milestones_.push_back({lsn, total_bytes_});
   }
-}
-
-std::uint32_t JournalFiles::background_lane() const {
-  // Beside the lane of the syncs: filling a file must not hold up a round.
-  return options_.shard.value() | 0x80000000U;
 }
 
 }  // namespace ackline::io::journal

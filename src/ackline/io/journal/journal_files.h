@@ -80,9 +80,9 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
   void prepare_if_due();
   void prepared(Result<Spare> made);
   void remove_later(const std::string& name);
-  void retire(const Live& file);
+  void retire(Live file);
+  void set_aside(Live file);
   void count(Lsn lsn, std::uint64_t bytes);
-  [[nodiscard]] std::uint32_t background_lane() const;
 
   const JournalOptions& options_;
   JournalStats& stats_;

@@ -391,10 +391,7 @@ Result<JournalRecovery> recover_journal(FileSystem& fs, const std::string& direc
 
 Result<void> remove_journal(FileSystem& fs, const std::string& directory) {
   if (auto done = fs.remove_all(directory); !done) return done;
-  const auto slash = directory.rfind('/');
-  return fs.sync_directory(slash == std::string::npos ? "."
-                           : slash == 0               ? "/"
-                                                      : directory.substr(0, slash));
+  return fs.sync_directory(parent_of(directory));
 }
 
 }  // namespace ackline::io

@@ -116,11 +116,9 @@ class SpaceGuard {
   // Before the store is opened, which writes `opening_bytes` itself: makes the reserve file when
   // there is room for it, and gives it back when there is none for opening.
   Result<void> prepare(std::uint64_t opening_bytes) {
-    const Result<bool> there = fs_.exists(reserve_path());
-    if (!there) {
-      return fail(there);
+    if (const Result<void> found = find_reserve(); !found) {
+      return found;
     }
-    has_reserve_ = *there;
     Result<std::uint64_t> free = fs_.free_bytes(directory_);
     if (free && *free < guard_bytes_) {
       full_ = true;
@@ -169,6 +167,30 @@ class SpaceGuard {
 
   [[nodiscard]] std::string reserve_path() const { return join(directory_, kReserveName); }
 
+  // One that is too small is what a kill left in the middle of making it: it goes.
+  Result<void> find_reserve() {
+    const Result<bool> there = fs_.exists(reserve_path());
+    if (!there) {
+      return fail(there);
+    }
+    if (!*there) {
+      return {};
+    }
+    const auto file = fs_.open(reserve_path(), OpenMode::kRead);
+    if (!file) {
+      return fail(file);
+    }
+    const Result<std::uint64_t> size = (*file)->size();
+    if (!size) {
+      return fail(size);
+    }
+    has_reserve_ = *size >= reserve_bytes_;
+    if (!has_reserve_) {
+      return fs_.remove(reserve_path());
+    }
+    return {};
+  }
+
   void give_reserve_back() {
     // When the removal fails the guard alone protects; the next refusal tries again.
     if (has_reserve_ && fs_.remove(reserve_path())) {
@@ -181,7 +203,14 @@ class SpaceGuard {
       return;
     }
     auto file = fs_.open(reserve_path(), OpenMode::kCreate);
-    has_reserve_ = file.has_value() && (*file)->resize(reserve_bytes_).has_value();
+    if (!file) {
+      return;
+    }
+    has_reserve_ = (*file)->resize(reserve_bytes_).has_value();
+    if (!has_reserve_) {
+      // What there is of it would be taken for a reserve, and holds space that nobody gives back.
+      static_cast<void>(fs_.remove(reserve_path()));
+    }
   }
 
   FileSystem& fs_;

@@ -34,6 +34,7 @@ struct EventLoop::Impl {
   void post(Task task, bool last = false);
   void run_posted();
   void run();
+  void wait_for_end() const;
   TimerId schedule(MonoMs at, Task task);
   void cancel(TimerId timer);
   void arm();
@@ -100,10 +101,18 @@ void EventLoop::Impl::run_posted() {
   running.clear();
 }
 
+// Not `join`: that is the owner's.
+void EventLoop::Impl::wait_for_end() const {
+  for (auto id = thread_id.load(); id != std::thread::id(); id = thread_id.load()) {
+    thread_id.wait(id);
+  }
+}
+
 void EventLoop::Impl::run() {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
   context.run();
   thread_id = std::thread::id();
+  thread_id.notify_all();
 }
 
 Executor::TimerId EventLoop::Impl::schedule(MonoMs at, Task task) {
@@ -233,7 +242,7 @@ void EventLoop::call(const std::function<void()>& work) {
     return;
   }
   bool ran = false;
-  // A loop that has ended drops the task unrun; its promise then makes `done` ready too.
+  // A loop that is stopping drops the task unrun; its promise then makes `done` ready too.
   auto promise = std::make_unique<std::promise<void>>();
   const std::future<void> done = promise->get_future();
   post([&work, &ran, promise = std::move(promise)]() mutable {
@@ -242,7 +251,8 @@ void EventLoop::call(const std::function<void()>& work) {
     promise.reset();
   });
   done.wait();
-  if (!ran && here()) {
+  if (!ran) {
+    impl_->wait_for_end();
     work();
   }
 }

@@ -44,8 +44,9 @@ class EventLoop final : public Executor {
   // set up before `start`, and when what it owned is taken down after its end.
   [[nodiscard]] bool here() const override;
 
-  // Runs `work` on the loop and waits for its end; here, if the loop's thread does not run. Not to
-  // be called from another loop, which would block it.
+  // Runs `work` on the loop and waits for its end; here, if the loop's thread does not run, or once
+  // it has ended when the loop was stopped. Not to be called from another loop, which would block
+  // it.
   void call(const std::function<void()>& work);
 
   // For the sockets of this folder.

@@ -44,6 +44,26 @@ class FileSystemContract : public ::testing::TestWithParam<Kind> {
   std::string root;
 };
 
+TEST(FileSystemPaths, TheParentOfAPathIsTheDirectoryThatHoldsIt) {
+  EXPECT_EQ(parent_of("/data/journal/a"), "/data/journal");
+  EXPECT_EQ(parent_of("/a"), "/");
+  EXPECT_EQ(parent_of("a"), ".");
+  EXPECT_EQ(parent_of("data/a"), "data");
+}
+
+TEST(FileSystemPaths, AFileInTheRootDirectoryIsReplacedToo) {
+  MemoryFileSystem fs;
+  ASSERT_TRUE(fs.make_directories("/"));
+  // As the machine has it: no directory has an empty name.
+  fs.set_fault_hook([](FsOperation operation, const std::string& path) -> std::optional<FsFault> {
+    if (operation != FsOperation::kSyncDirectory || !path.empty()) return std::nullopt;
+    return FsFault{{ErrorCode::kNotFound, "No such file or directory", "", ""}};
+  });
+  const auto done = write_file_atomic(fs, "/a", "text");
+  EXPECT_TRUE(done) << done.error().detail;
+  EXPECT_EQ(read_file(fs, "/a").value(), "text");
+}
+
 TEST_P(FileSystemContract, WritesAreReadBackAndReadsStopAtTheEnd) {
   auto file = fs->open(at("a"), OpenMode::kCreate).value();
   ASSERT_TRUE(file->write(3, as_bytes("hello")));

@@ -124,6 +124,48 @@ TEST_F(JournalDamageTest, ADamagedFileIsSetAsideNotRemoved) {
   EXPECT_FALSE(fs.exists(kFirstFile).value());
 }
 
+TEST_F(JournalDamageTest, ADamagedFileKeepsItsNewNameAfterAPowerCut) {
+  fill();
+  fs.flip_bit(kFirstFile, place_of("event-2"), 0);
+  boot(fs);
+  ASSERT_TRUE(write(1, "more"));
+  sync();
+  journal->recycle_below(journal->synced().next());
+  settle(executor, storage);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    auto copy = fs.clone();
+    Random random(seed);
+    copy->power_cut(random);
+    EXPECT_TRUE(copy->exists("/data/journal/damaged-journal-00000001").value()) << seed;
+    EXPECT_FALSE(copy->exists(kFirstFile).value()) << seed;
+  }
+}
+
+TEST_F(JournalDamageTest, ADamagedFileThatCannotBeSetAsideIsKeptAndTriedAgain) {
+  fill();
+  fs.flip_bit(kFirstFile, place_of("event-2"), 0);
+  boot(fs);
+  ASSERT_TRUE(write(1, "more"));
+  sync();
+  for (const FsOperation failing : {FsOperation::kRename, FsOperation::kSyncDirectory}) {
+    fs.set_fault_hook(
+        [failing](FsOperation operation, const std::string&) -> std::optional<FsFault> {
+          if (operation != failing) return std::nullopt;
+          return FsFault{{ErrorCode::kUnavailable, "Input/output error", "", ""}};
+        });
+    journal->recycle_below(journal->synced().next());
+    settle(executor, storage);
+  }
+  fs.set_fault_hook(nullptr);
+  journal->recycle_below(journal->synced().next());
+  settle(executor, storage);
+  Random random(1);
+  die();
+  fs.power_cut(random);
+  EXPECT_TRUE(fs.exists("/data/journal/damaged-journal-00000001").value());
+  EXPECT_FALSE(fs.exists(kFirstFile).value());
+}
+
 // No crash makes a file shorter whose first batch was synced. The last event is not marked by a
 // later batch: only the length tells that it is gone.
 TEST_F(JournalDamageTest, AFileCutShortIsDamageUnlessItsEndIsSeenToBeEmpty) {

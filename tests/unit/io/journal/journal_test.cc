@@ -144,6 +144,40 @@ TEST_F(JournalTest, Invariant10ABatchThatWasRefusedDoesNotComeBack) {
   EXPECT_FALSE(journal->discard_open());
 }
 
+// The disk refuses again and again, and a kill comes while no file could be begun.
+TEST_F(JournalTest, Invariant10TheFileThatKeepsARefusedBatchAwayStaysUntilItsSuccessorIsThere) {
+  boot(fs);
+  ASSERT_TRUE(write(1, "a"));
+  bool failing = true;
+  std::uint64_t applied = 100'000;
+  fs.set_fault_hook([&](FsOperation operation, const std::string&) -> std::optional<FsFault> {
+    if (operation != FsOperation::kWrite || !failing) return std::nullopt;
+    return FsFault{broken(), applied};
+  });
+  ASSERT_FALSE(write(1, "refused"));
+  failing = false;
+  ASSERT_TRUE(journal->discard_open());
+  failing = true;
+  applied = 0;
+  ASSERT_FALSE(write(1, "b"));
+  EXPECT_FALSE(journal->discard_open());
+  settle(executor, storage);
+  auto copy = fs.clone();
+  const auto read = read_back(*copy, "/data/journal");
+  ASSERT_TRUE(read);
+  EXPECT_THAT(read->bodies(), ElementsAre("a"));
+  // Once a file could be begun, the one without a batch goes.
+  failing = false;
+  ASSERT_TRUE(write(1, "c"));
+  settle(executor, storage);
+  EXPECT_THAT(fs.files(),
+              ElementsAre("/data/journal/journal-00000001", "/data/journal/journal-00000004"));
+  die();
+  fs.kill();
+  boot(fs);
+  EXPECT_THAT(back.bodies(), ElementsAre("a", "c"));
+}
+
 TEST_F(JournalTest, Invariant13AFailedWriteKeepsTheBatchAndIsRetriedInANewFile) {
   boot(fs);
   ASSERT_TRUE(write(1, "a"));

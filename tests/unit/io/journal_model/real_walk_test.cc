@@ -17,6 +17,7 @@ namespace {
 constexpr PartitionNumber kPartition{1};
 constexpr PartitionNumber kLetters{2};
 constexpr std::uint8_t kBoot = 250;
+constexpr int kFaults = 6;
 
 // How often the walks went through what they are there for.
 struct Counts {
@@ -25,6 +26,7 @@ struct Counts {
   int checkpoints = 0;
   int failed_writes = 0;
   int failed_syncs = 0;
+  int refused = 0;
   int dead_letters = 0;
 };
 
@@ -112,6 +114,8 @@ class Walk {
   void apply(const Record& r) {
     if (r.kind == Kind::kDeadLetter) {
       letters_.apply(r);
+    } else if (r.kind == Kind::kPublish && ((refused_ >> r.value) & 1U) != 0) {
+      failure_ = "a refused publish is back";
     } else if (!partition_.apply(r)) {
       failure_ = "a record does not follow what was read before it";
     }
@@ -126,7 +130,12 @@ class Walk {
     }
     const auto lsn = journal_->commit();
     if (!lsn) {
-      static_cast<void>(journal_->discard_open());  // the model allows both
+      // Not told to be gone: the model allows both.
+      if (!journal_->discard_open()) return false;
+      ++counts_.refused;
+      for (const Record& r : records) {
+        if (r.kind == Kind::kPublish) refused_ |= 1U << r.value;
+      }
       return false;
     }
     for (const Record& r : records) {
@@ -254,25 +263,28 @@ class Walk {
     if (!done) fail_with(done.error());
   }
 
-  // The next write or sync fails once.
+  // The next sync fails once, or the next write and some of those that follow.
   void fault() {
     if (!random_.chance(1, 2) || writer_) return;
     const auto hit = random_.chance(1, 2) ? FsOperation::kWrite : FsOperation::kSync;
     const std::uint64_t part = random_.below(300);
     fs_.set_fault_hook([this, hit, part](FsOperation operation,
                                          const std::string& path) -> std::optional<FsFault> {
-      if (operation != hit || !path.starts_with("/s/journal") || spent_) return std::nullopt;
+      if (operation != hit || !path.starts_with("/s/journal") || faults_ == 0) return std::nullopt;
       const bool checkpoint = path.contains("/checkpoint-") || path.contains("/MANIFEST");
       if (checkpoint) return std::nullopt;
       // Not the file that is only being prepared.
       if (hit == FsOperation::kSync && journal_ && journal_->synced() == journal_->written()) {
         return std::nullopt;
       }
-      spent_ = true;
+      --faults_;
+      if (hit == FsOperation::kWrite && faults_ < kFaults - 1 && random_.chance(1, 2)) {
+        return std::nullopt;
+      }
       ++(hit == FsOperation::kWrite ? counts_.failed_writes : counts_.failed_syncs);
       return FsFault{{ErrorCode::kUnavailable, "Input/output error", "", ""}, part};
     });
-    spent_ = false;
+    faults_ = hit == FsOperation::kWrite ? kFaults : 1;
   }
 
   void crash() {
@@ -320,7 +332,8 @@ class Walk {
   std::uint8_t offers_ = 0;
   std::uint8_t published_ = 0;
   bool power_ = false;
-  bool spent_ = false;
+  int faults_ = 0;             // that the hook may still raise
+  std::uint32_t refused_ = 0;  // events whose publish was told to be gone
   std::string failure_;
 };
 
@@ -336,6 +349,7 @@ TEST(JournalRealWalk, Invariants9To17HoldOverTheRealFilesInThreeThousandSeeds) {
   EXPECT_GT(counts.checkpoints, 200);
   EXPECT_GT(counts.failed_writes, 100);
   EXPECT_GT(counts.failed_syncs, 300);
+  EXPECT_GT(counts.refused, 100);
   EXPECT_GT(counts.dead_letters, 100);
 }
 

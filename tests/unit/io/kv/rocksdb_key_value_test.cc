@@ -19,12 +19,36 @@ namespace {
 namespace stdfs = std::filesystem;
 using ackline::testing::TempDirectory;
 
+// A file that cannot be made larger.
+class FixedFile final : public File {
+ public:
+  explicit FixedFile(std::unique_ptr<File> behind) : behind_(std::move(behind)) {}
+  Result<void> write(std::uint64_t position, ByteView bytes) override {
+    return behind_->write(position, bytes);
+  }
+  Result<std::size_t> read(std::uint64_t position, std::span<std::byte> out) const override {
+    return behind_->read(position, out);
+  }
+  Result<std::size_t> read_nowait(std::uint64_t position, std::span<std::byte> out) const override {
+    return behind_->read_nowait(position, out);
+  }
+  Result<void> sync() override { return behind_->sync(); }
+  Result<void> resize(std::uint64_t) override { return fail(ErrorCode::kFull, "no space left"); }
+  Result<std::uint64_t> size() const override { return behind_->size(); }
+
+ private:
+  const std::unique_ptr<File> behind_;
+};
+
 // The real files, with a free space that the test decides on.
 class SmallDisk final : public FileSystem {
  public:
   std::uint64_t free = 1ULL << 30U;
+  bool refuses_resize = false;
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
-    return real_.open(path, mode);
+    auto file = real_.open(path, mode);
+    if (!file || !refuses_resize) return file;
+    return std::make_unique<FixedFile>(std::move(*file));
   }
   Result<bool> exists(const std::string& path) override { return real_.exists(path); }
   Result<void> rename(const std::string& from, const std::string& to) override {
@@ -112,6 +136,20 @@ TEST_F(RocksDbKeyValueTest, WritesGoOnByThemselvesOnceGuardAndReserveFitAgain) {
   EXPECT_TRUE((*kv)->write({{"a", "1"}}, true));
   EXPECT_TRUE(stdfs::exists(reserve()));
   EXPECT_EQ(stdfs::file_size(reserve()), 1'000'000U);
+}
+
+TEST_F(RocksDbKeyValueTest, AReserveThatAKillLeftTooSmallIsMadeAgain) {
+  ASSERT_TRUE(disk_.make_directories(path_));
+  ASSERT_TRUE(disk_.open(reserve(), OpenMode::kCreateNew));
+  const auto kv = open();
+  ASSERT_TRUE(kv);
+  EXPECT_EQ(stdfs::file_size(reserve()), 1'000'000U);
+}
+
+TEST_F(RocksDbKeyValueTest, AReserveThatCannotBeMadeLeavesNoFileThatLooksLikeOne) {
+  disk_.refuses_resize = true;
+  ASSERT_TRUE(open());
+  EXPECT_FALSE(stdfs::exists(reserve()));
 }
 
 TEST_F(RocksDbKeyValueTest, AFullDiskAtTheStartOpensForReadingAndRefusesWrites) {

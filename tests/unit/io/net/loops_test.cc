@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <thread>
@@ -152,6 +153,22 @@ TEST(EventLoop, StopRunsWhatWasPostedAndDropsTheRest) {
   EXPECT_EQ(ran, 100);
   EXPECT_TRUE(loop.here());  // what it owned can be taken down
   loop.cancel(7);
+}
+
+TEST(EventLoop, ACallWhileTheLoopStopsRunsItsWorkAfterTheEnd) {
+  const SystemClock clock;
+  EventLoop loop(clock);
+  loop.start();
+  std::promise<void> release;
+  loop.post([&] { release.get_future().wait(); });
+  loop.stop();
+  bool ran = false;
+  auto called = std::async(std::launch::async, [&] { loop.call([&] { ran = true; }); });
+  // The thread cannot end before it is released.
+  EXPECT_EQ(called.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  release.set_value();
+  called.get();
+  EXPECT_TRUE(ran);
 }
 
 TEST(StorageThreads, KeepTheOrderOfALaneAndNeverRunItTwiceAtOnce) {
