@@ -181,6 +181,10 @@ void Dispatcher::end_lane(ProgressNumber lane, MonoMs now) {
   impl_->enter(now);
   impl_->end_lane(lane);
 }
+void Dispatcher::end_unknown_lanes(const std::function<bool(ProgressNumber)>& known, MonoMs now) {
+  impl_->enter(now);
+  impl_->end_unknown_lanes(known);
+}
 std::uint64_t Dispatcher::purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets) {
   return impl_->purge_dead(key, dlq_offsets);
 }

@@ -124,8 +124,8 @@ class Dispatcher {
   // was. `resume` does it, too; a snapshot before `resume` needs it.
   void end_replay();
   // A record that is not the log's own, boot and alive included (partition 0). Records of a
-  // partition that its section has applied already, and those of progress numbers that meta does
-  // not know, are left out by the caller. Groups and partitions are added before.
+  // partition that its section has applied already are left out by the caller. Groups and
+  // partitions are added before; lanes come from the records (`end_unknown_lanes`).
   [[nodiscard]] Result<void> apply(state::RecordType type, PartitionNumber partition,
                                    ByteView body);
   // For a store of rows: what became of what a batch of records touched. A group that was opened
@@ -207,6 +207,8 @@ class Dispatcher {
   // there already does nothing. Returns how many were taken.
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part, MonoMs now);
   void end_lane(ProgressNumber lane, MonoMs now);
+  // After `resume`: ends the lanes that meta does not know, so that their events are free.
+  void end_unknown_lanes(const std::function<bool(ProgressNumber)>& known, MonoMs now);
   // Of these events, the ones that a replay would take now.
   [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
                                                std::span<const Offset> sources) const;

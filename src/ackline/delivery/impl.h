@@ -1,6 +1,7 @@
 // The inside of the dispatcher, shared by its sources: setup.cc, clients.cc, offers.cc, leases.cc,
 // reads.cc, settles.cc, attempts.cc, dead_letters.cc, timers.cc, recovery.cc, lost_state.cc,
-// snapshot.cc, stored.cc, reopen.cc, reorder.cc, lanes.cc, lane_choice.cc, reports.cc, stuck.cc.
+// snapshot.cc, stored.cc, reopen.cc, reorder.cc, lanes.cc, lane_choice.cc, lane_ends.cc,
+// reports.cc, stuck.cc.
 //
 // Time in here is the data directory's own: it advances with the process's monotonic clock, stands
 // still while the process is down or the server itself is stalled (`skew_` is the difference), and
@@ -227,7 +228,7 @@ class Dispatcher::Impl {
   void list_unkeyed(Progress& progress);
   Served serve_unkeyed(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
 
-  // --- lanes.cc, lane_choice.cc
+  // --- lanes.cc, lane_choice.cc, lane_ends.cc
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part);
   [[nodiscard]] static std::vector<LaneItem> choose_entries(const Progress& of,
                                                             std::vector<Offset> entries,
@@ -238,6 +239,8 @@ class Dispatcher::Impl {
   [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
                                                std::span<const Offset> sources) const;
   void end_lane(ProgressNumber lane);
+  void end_unknown_lanes(const std::function<bool(ProgressNumber)>& known);
+  void free_abandoned(Progress& progress);
   bool abandon_items(Progress& lane, Offset from);
   static void open_what_nobody_holds(Progress& lane);
   void end_lanes_over(Progress& progress, Offset from);

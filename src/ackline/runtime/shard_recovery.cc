@@ -238,6 +238,8 @@ void Shard::resume(bool clean) {
   for (const GroupPtr& group : catalog_.groups({})) open_group(group);
   for (const SubscriptionPtr& one : catalog_.subscriptions({})) add_subscription(one);
   dispatcher_->resume(now(), wall(), clean);
+  dispatcher_->end_unknown_lanes(
+      [this](ProgressNumber lane) { return catalog_.lane(lane) != nullptr; }, now());
   started_ = true;
   due_.retention = now().plus(options_.retention_interval_ms);
   deps_.executor.post([this] { schedule_turn(); });
