@@ -212,7 +212,7 @@ class Dispatcher {
   // Of these events, the ones that a replay would take now.
   [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
                                                std::span<const Offset> sources) const;
-  // Purge of dead entries: they become `purged`.
+  // Purge of entries that are dead or resolved: they become `purged`. One under way stays.
   std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets);
 
   // --- reports (of the state as it is in memory; the shard waits for the sync before it answers)

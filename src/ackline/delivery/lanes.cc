@@ -49,7 +49,8 @@ std::uint64_t Dispatcher::Impl::purge_dead(ProgressKey key, std::span<const Offs
   }
   for (const Offset dlq : dlq_offsets) {
     const DeadTable::Map::value_type* item = progress->dead.at(dlq);
-    if (item == nullptr || item->second.state != EntryState::kDead) {
+    if (item == nullptr ||
+        (item->second.state != EntryState::kDead && item->second.state != EntryState::kResolved)) {
       continue;
     }
     record(*progress, state::LaneEntryRecord{.lane = ProgressNumber(0),

@@ -130,6 +130,12 @@ bool enter_partition(Walk& walk) {
   return false;
 }
 
+bool is_left_out(const DeadLetterSelection& want, delivery::EntryState state) {
+  const bool dead = state == delivery::EntryState::kDead;
+  if (want.only_ended) return !dead && state != delivery::EntryState::kResolved;
+  return want.only_dead && !dead;
+}
+
 void leave_partition(Walk& walk) {
   ++walk.partition;
   walk.entered = false;
@@ -154,7 +160,7 @@ bool read_some(const WalkPtr& walk) {
       walk->next = stored.offset.next();
       auto found = look_at(*walk, stored);
       if (!found) continue;
-      if (want.only_dead && found->item.state != delivery::EntryState::kDead) {
+      if (is_left_out(want, found->item.state)) {
         ++walk->part.others[found->group];
         continue;
       }
