@@ -207,6 +207,10 @@ std::vector<DeadEntry> Dispatcher::dead_entries(ProgressKey key, Offset from,
                                                 std::uint32_t limit) const {
   return impl_->dead_entries(key, from, limit);
 }
+void Dispatcher::for_each_dead(
+    ProgressKey key, const std::function<void(Offset dlq, EntryState state)>& visit) const {
+  impl_->for_each_dead(key, visit);
+}
 std::optional<DeadEntry> Dispatcher::dead_entry_at(ProgressKey key, Offset dlq_offset) const {
   return impl_->dead_entry_at(key, dlq_offset);
 }

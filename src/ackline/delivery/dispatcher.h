@@ -219,8 +219,12 @@ class Dispatcher {
   [[nodiscard]] std::optional<ProgressReport> progress(ProgressKey key) const;
   [[nodiscard]] HolePage holes(ProgressKey key, Offset from, std::uint32_t limit) const;
   [[nodiscard]] BlockerReport blocker(ProgressKey key, MonoMs now) const;
+  // At most `limit`, from the event `from` on, which may have several.
   [[nodiscard]] std::vector<DeadEntry> dead_entries(ProgressKey key, Offset from,
                                                     std::uint32_t limit) const;
+  // Each entry's record and state, in the order of events.
+  void for_each_dead(ProgressKey key,
+                     const std::function<void(Offset dlq, EntryState state)>& visit) const;
   // The newest entry of an event; and the one whose record lies at an offset of the dead-letter
   // partition (after a replay an event may have several).
   [[nodiscard]] std::optional<DeadEntry> dead_entry(ProgressKey key, Offset source_offset) const;

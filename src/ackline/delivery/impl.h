@@ -266,6 +266,7 @@ class Dispatcher::Impl {
   [[nodiscard]] BlockerReport blocker(ProgressKey key) const;
   [[nodiscard]] std::vector<DeadEntry> dead_entries(ProgressKey key, Offset from,
                                                     std::uint32_t limit) const;
+  void for_each_dead(ProgressKey key, const std::function<void(Offset, EntryState)>& visit) const;
   [[nodiscard]] std::optional<DeadEntry> dead_entry(ProgressKey key, Offset source) const;
   [[nodiscard]] std::optional<DeadEntry> dead_entry_at(ProgressKey key, Offset dlq) const;
   [[nodiscard]] LaneReport lane(ProgressNumber lane) const;

@@ -198,6 +198,15 @@ std::vector<DeadEntry> Dispatcher::Impl::dead_entries(ProgressKey key, Offset fr
   return entries;
 }
 
+void Dispatcher::Impl::for_each_dead(ProgressKey key,
+                                     const std::function<void(Offset, EntryState)>& visit) const {
+  if (const Progress* of = find(key); of != nullptr) {
+    for (const auto& [at, entry] : of->dead.all()) {
+      visit(entry.dlq, entry.state);
+    }
+  }
+}
+
 std::optional<DeadEntry> Dispatcher::Impl::dead_entry(ProgressKey key, Offset source) const {
   const Progress* of = find(key);
   if (of == nullptr) {

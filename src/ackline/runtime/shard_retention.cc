@@ -51,22 +51,17 @@ void Shard::truncate(PartitionNumber number, Partition& partition, Offset start)
 }
 
 void Shard::trim_dead_letters(const Topic& topic) {
-  constexpr std::uint32_t kPage = 4096;
   for (std::uint32_t i = 0; i < topic.partitions.size(); ++i) {
     const auto found = partitions_.find(topic.dead_letters[i]);
     if (found == partitions_.end() || found->second.log->damage()) continue;
     Offset keep = found->second.log->high_watermark().next();
     for (const GroupPtr& group : catalog_.groups(topic.name)) {
-      Offset from{0};
-      while (true) {
-        const auto page =
-            dispatcher_->dead_entries({group->number, topic.partitions[i]}, from, kPage);
-        for (const delivery::DeadEntry& entry : page) {
-          if (entry.state != delivery::EntryState::kPurged) keep = std::min(keep, entry.dlq);
-        }
-        if (page.size() < kPage) break;
-        from = page.back().source.next();
-      }
+      dispatcher_->for_each_dead({group->number, topic.partitions[i]},
+                                 [&keep](Offset dlq, delivery::EntryState state) {
+                                   if (state != delivery::EntryState::kPurged) {
+                                     keep = std::min(keep, dlq);
+                                   }
+                                 });
     }
     if (keep > found->second.log->log_start()) truncate(found->first, found->second, keep);
   }
