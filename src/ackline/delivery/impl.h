@@ -212,6 +212,7 @@ class Dispatcher::Impl {
   // --- reopen.cc
   void on_log_start(PartitionNumber partition, Offset log_start);
   void drop_below(Progress& progress, Offset log_start);
+  void drop_purged(Progress& progress, Offset dlq_start);
   [[nodiscard]] std::optional<Offset> held_from(PartitionNumber partition) const;
   [[nodiscard]] Result<ReopenReport> replay(ProgressKey key, Offset from, bool dry_run);
   [[nodiscard]] Result<ReopenReport> reset(ProgressKey key, Offset to, bool dry_run);

@@ -385,6 +385,9 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
     static_cast<void>(reset(progress.key, partition.log_start, false));
   }
   drop_below(progress, partition.log_start);
+  if (const auto dlq = partitions_.find(partition.dlq_number); dlq != partitions_.end()) {
+    drop_purged(progress, dlq->second->spec.log_start);  // rows may be older than the log start
+  }
   list_unkeyed(progress);
   wake(progress);
 }

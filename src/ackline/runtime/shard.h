@@ -204,6 +204,7 @@ class Shard final : public delivery::DispatcherPort {
   void count(delivery::ProgressKey key, delivery::DeliveryEvent what,
              std::uint64_t events) override;
   void lane_part_done(ProgressNumber lane, PartitionNumber partition) override;
+  void forgot(delivery::ProgressKey key, const delivery::DeadLetterKey& dead) override;
 
   // The turn (shard.cc).
   void schedule_turn();
