@@ -185,6 +185,9 @@ void Dispatcher::end_unknown_lanes(const std::function<bool(ProgressNumber)>& kn
   impl_->enter(now);
   impl_->end_unknown_lanes(known);
 }
+std::vector<ProgressKey> Dispatcher::reduce_lane(ProgressNumber lane) {
+  return impl_->reduce_lane(lane);
+}
 std::uint64_t Dispatcher::purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets) {
   return impl_->purge_dead(key, dlq_offsets);
 }

@@ -209,6 +209,9 @@ class Dispatcher {
   void end_lane(ProgressNumber lane, MonoMs now);
   // After `resume`: ends the lanes that meta does not know, so that their events are free.
   void end_unknown_lanes(const std::function<bool(ProgressNumber)>& known, MonoMs now);
+  // The lane is done, and meta says so: its parts need their items no more. Returns those that had
+  // some, which no record says.
+  [[nodiscard]] std::vector<ProgressKey> reduce_lane(ProgressNumber lane);
   // Of these events, the ones that a replay would take now.
   [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
                                                std::span<const Offset> sources) const;

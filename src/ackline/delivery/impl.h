@@ -242,6 +242,7 @@ class Dispatcher::Impl {
   void end_lane(ProgressNumber lane);
   void end_unknown_lanes(const std::function<bool(ProgressNumber)>& known);
   void free_abandoned(Progress& progress);
+  [[nodiscard]] std::vector<ProgressKey> reduce_lane(ProgressNumber lane);
   bool abandon_items(Progress& lane, Offset from);
   static void open_what_nobody_holds(Progress& lane);
   void end_lanes_over(Progress& progress, Offset from);

@@ -1,5 +1,5 @@
-// How lanes end before they are done: by a request, by a replay over them, or at a start that finds
-// that they had ended (invariants 18 and 31).
+// How lanes end: done, by a request, by a replay over them, or at a start that finds that they had
+// ended (invariants 18 and 31).
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -54,6 +54,24 @@ void Dispatcher::Impl::end_lanes_over(Progress& progress, Offset from) {
       port_.lane_part_done(other->key.progress, other->key.partition);
     }
   }
+}
+
+std::vector<ProgressKey> Dispatcher::Impl::reduce_lane(ProgressNumber number) {
+  std::vector<ProgressKey> reduced;
+  for (auto at = progress_.lower_bound({number, PartitionNumber(0)});
+       at != progress_.end() && at->first.progress == number; ++at) {
+    Progress& part = *at->second;
+    if (!part.is_lane() || part.lane->left() > 0) {
+      continue;
+    }
+    if (!part.lane->items.empty()) {
+      reduced.push_back(at->first);
+    }
+    part.lane->reduced = true;
+    part.lane->items = std::vector<LaneItem>();  // its memory, too
+    part.lane->next = 0;
+  }
+  return reduced;
 }
 
 // Meta is the truth of lanes, and a kill may come between the end of one there and its record here

@@ -28,6 +28,8 @@ class TouchedRows {
   // One record, in the order in which they are written. Errors: kCorrupt.
   [[nodiscard]] Result<void> add(state::RecordType type, PartitionNumber partition, ByteView body);
   // A dead letter that is no more, which no record says.
+  // All of it changed, which no record says.
+  void touch(ProgressKey key) { rows_[key].all = true; }
   void forget(ProgressKey key, const DeadLetterKey& dead) { rows_[key].forgotten.insert(dead); }
   [[nodiscard]] bool empty() const { return rows_.empty() && !alive_; }
   // An alive mark was among them.

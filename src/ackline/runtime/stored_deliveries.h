@@ -71,6 +71,8 @@ class StoredDeliveries {
 
   // --- work
   void record(state::RecordType type, PartitionNumber partition, ByteView body);
+  // What the dispatcher changed without a record.
+  void touch(delivery::ProgressKey key) { touched_.touch(key); }
   void forget(delivery::ProgressKey key, const delivery::DeadLetterKey& dead) {
     touched_.forget(key, dead);
   }

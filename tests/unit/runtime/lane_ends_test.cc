@@ -121,6 +121,32 @@ TEST_F(LaneEndsTest, Invariant18WhatRetentionTookFromUnderALaneCanBeRejected) {
   EXPECT_EQ(lanes->at(0).gone, 1U);
 }
 
+TEST_F(LaneEndsTest, Invariant18ADoneLaneTakesNoRoomInCheckpoints) {
+  const auto size = [this] {
+    Shard& shard = *rig.node->unit(ShardIndex(0)).shard;
+    std::string section;
+    shard.dispatcher().snapshot(shard.catalog().topic("t")->partitions[0], shard.now(), section);
+    return section.size();
+  };
+  for (const bool rows : {false, true}) {
+    rig.rows = rows;
+    rig.restart();
+    rig.publish(200);
+    while (ack_all() > 0) {
+    }
+    const std::size_t before = size();
+    ASSERT_TRUE(replay());
+    EXPECT_GT(size(), before + 600) << "three bytes an event";
+    while (ack_all() > 0) {
+    }
+    for (int start = 0; start < 3; ++start) {
+      rig.pass(2'000);
+      EXPECT_LT(size(), before + 100) << "rows " << rows << ", start " << start;
+      rig.restart();
+    }
+  }
+}
+
 // The end of a lane is in meta; the process dies before the shard has heard of it.
 TEST_F(LaneEndsTest, Invariant18And31ALaneThatWasEndedDoesNotComeBackAfterAKill) {
   rig.publish(2);
