@@ -156,6 +156,7 @@ class Shard final : public delivery::DispatcherPort {
     Offset committed_end{0};    // end offset of what is in written batches
     bool in_turn = false;       // has appends in the batch that is being made
     bool damaged = false;
+    Offset left_below{0};  // files below were to be removed, and were not
   };
   struct QueuedPublish {
     PartitionNumber partition;
@@ -260,6 +261,7 @@ class Shard final : public delivery::DispatcherPort {
   void look_for_stuck();
   void run_retention();
   void truncate(PartitionNumber number, Partition& partition, Offset start);
+  void remove_truncated(PartitionNumber number, Offset start);
   struct CheckpointJob;
   // This shard's partitions as sections. `carry`: one that cannot be written keeps its last one.
   [[nodiscard]] Result<void> gather_sections(CheckpointJob& job, Lsn applied, bool carry);

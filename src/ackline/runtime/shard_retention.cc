@@ -1,6 +1,7 @@
 // Retention by age and bytes, held back for groups (invariant 30), and the space of purged dead
 // letters.
 #include <algorithm>
+#include <utility>
 
 #include "ackline/base/logging.h"
 #include "ackline/io/failpoint.h"
@@ -11,6 +12,9 @@ namespace ackline::runtime {
 void Shard::run_retention() {
   bool any = false;
   for (auto& [number, partition] : partitions_) {
+    if (const Offset below = std::exchange(partition.left_below, {}); below > Offset(0)) {
+      remove_truncated(number, below);
+    }
     const api::Retention& keep = partition.topic->retention;
     if (partition.dead_letter || (!keep.age_ms && !keep.bytes)) continue;
     any = true;
@@ -40,13 +44,24 @@ void Shard::truncate(PartitionNumber number, Partition& partition, Offset start)
   journal(state::RecordType::kLogStart, number, as_bytes(scratch_));
   dispatcher_->on_log_start(number, start);
   io::failpoint(io::Failpoint::kLogStartMoved);
+  remove_truncated(number, start);
+}
+
+// The record may be in a batch that could not be written and is written later, or a file may stay:
+// then it is tried again with the next look.
+void Shard::remove_truncated(PartitionNumber number, Offset start) {
   after_sync([this, number, start](const Error* error) {
     const auto found = partitions_.find(number);
-    if (error != nullptr || found == partitions_.end()) return;
-    if (auto done = found->second.log->remove_truncated(start); !done) {
+    if (found == partitions_.end()) return;
+    if (error == nullptr) {
+      const auto done = found->second.log->remove_truncated(start);
+      if (done) return;
       log_warn("files below the log start could not be removed; it is tried again",
                {{"partition", number}, {"error", done.error().detail}});
     }
+    Offset& left = found->second.left_below;
+    left = std::max(left, start);
+    if (!due_.retention) due_.retention = now().plus(options_.retention_interval_ms);
   });
 }
 
