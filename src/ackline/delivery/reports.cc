@@ -70,7 +70,8 @@ std::optional<ProgressReport> Dispatcher::Impl::progress(ProgressKey key) const 
                         .dead = of->dead.open_count(),
                         .gone = of->gone,
                         .clamped = of->clamped,
-                        .oldest_pending = frontier.committed()};
+                        .oldest_pending = frontier.committed(),
+                        .known_end = of->known_end};
   if (plant(Plant::kLagFromCursor)) {
     report.frontier = frontier.cursor().previous();
   }
