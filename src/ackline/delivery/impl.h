@@ -59,7 +59,7 @@ class Dispatcher::Impl {
   void set_draining(bool draining);
   void lose_client(Client& client);
   void forget_client(Client& client);
-  void adopt_leases(Progress& progress, Client& client);
+  void adopt_leases(Progress& progress, const Client* only);
   struct Held {
     Progress* progress;
     std::uint32_t index;

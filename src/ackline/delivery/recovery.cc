@@ -355,9 +355,7 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
       arm(progress, index, progress.slots.due(slot));
     }
   });
-  for (Client* client : progress.group->clients) {
-    adopt_leases(progress, *client);
-  }
+  adopt_leases(progress, nullptr);
   for (const std::uint32_t index : worn_out) {
     leave_state(progress, index);
     ++progress.waiting;
