@@ -56,6 +56,7 @@ class Examiner {
   std::map<PartitionNumber, std::string> names_;
   std::map<PartitionNumber, std::string> sections_;  // the log's part
   std::map<PartitionNumber, Offset> ends_;           // of what a start finds
+  std::map<PartitionNumber, Offset> log_starts_;     // of journals
 };
 
 }  // namespace ackline::cli

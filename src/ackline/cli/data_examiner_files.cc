@@ -91,7 +91,14 @@ void Examiner::examine_journal(const ShardPlace& place, const io::RecoverOptions
   const auto recovered = io::recover_journal(
       fs_, place.path, options, [](const io::JournalRecovery&) { return Result<void>(); },
       [this](Lsn, const io::JournalRecord& record) -> Result<void> {
-        if (static_cast<state::RecordType>(record.type) != state::RecordType::kPublish) return {};
+        const auto type = static_cast<state::RecordType>(record.type);
+        if (type == state::RecordType::kLogStart) {
+          if (const auto start = state::LogStartRecord::decode(record.body)) {
+            Offset& known = log_starts_[record.partition];
+            known = std::max(known, start->offset);
+          }
+        }
+        if (type != state::RecordType::kPublish) return {};
         if (const auto publish = log::decode_publish(record.body)) {
           Offset& end = ends_[record.partition];
           end = std::max(end, publish->base.plus(publish->events));
@@ -175,9 +182,11 @@ void Examiner::examine_partition(PartitionNumber number, const std::string& dire
     return;
   }
   const auto section = sections_.find(number);
+  const auto start = log_starts_.find(number);
   const auto report = log::examine_partition(
       fs_, directory, number,
-      section == sections_.end() ? std::nullopt : std::optional<std::string_view>(section->second));
+      section == sections_.end() ? std::nullopt : std::optional<std::string_view>(section->second),
+      start == log_starts_.end() ? Offset(0) : start->second);
   if (!report) {
     add(FindingLevel::kProblem, directory, report.error());
     return;

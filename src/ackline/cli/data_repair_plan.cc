@@ -147,7 +147,14 @@ class RepairPlanner {
     return io::recover_journal(
         fs_, place.path, options, [](const io::JournalRecovery&) { return Result<void>(); },
         [&](Lsn, const io::JournalRecord& record) -> Result<void> {
-          if (static_cast<state::RecordType>(record.type) != state::RecordType::kPublish) return {};
+          const auto type = static_cast<state::RecordType>(record.type);
+          if (type == state::RecordType::kLogStart) {
+            if (const auto start = state::LogStartRecord::decode(record.body)) {
+              Offset& known = log_starts_[record.partition];
+              known = std::max(known, start->offset);
+            }
+          }
+          if (type != state::RecordType::kPublish) return {};
           const auto publish = log::decode_publish(record.body);
           if (publish) {
             Offset& next = replayed[record.partition][publish->segment];
@@ -255,7 +262,8 @@ class RepairPlanner {
           "up all that may be there.");
       return;
     }
-    const auto report = log::examine_partition(fs_, directory, number, log_bytes);
+    const auto report =
+        log::examine_partition(fs_, directory, number, log_bytes, log_starts_[number]);
     if (!report) {
       without(directory, report.error().detail);
       return;
@@ -293,7 +301,7 @@ class RepairPlanner {
   // The log begins behind the damage: at the next segment that is whole, else where it ended.
   void give_up(PartitionNumber number, log::Section& log, Offset worst, const Replayed& replayed,
                RepairStep& step) {
-    const Offset old_start = log.log_start;
+    const Offset old_start = std::max(log.log_start, log_starts_[number]);
     std::erase_if(log.segments, [&](const log::SectionSegment& one) {
       const bool gone = one.facts.base <= worst;
       if (gone) {
@@ -322,7 +330,7 @@ class RepairPlanner {
     };
     log.log_start = start;
     log.next = std::max(log.next, start);
-    step.lost = start.value() - old_start.value();
+    step.lost = std::max<std::int64_t>(0, start.value() - old_start.value());
     step.what = fmt::format(
         "The events from offset {} to {} ({} offsets) are given up, the good ones among them too; "
         "offset {} is the new log start. Groups that had not passed them count them as gone.",
@@ -361,6 +369,7 @@ class RepairPlanner {
   bool meta_read_ = false;
   StoredCatalog catalog_;  // when `meta_read_`
   std::map<PartitionNumber, std::string> names_;
+  std::map<PartitionNumber, Offset> log_starts_;  // of journals
 };
 
 Result<RepairPlan> RepairPlan::make(io::FileSystem& fs, const std::string& path) {

@@ -38,21 +38,28 @@ void Dispatcher::Impl::add_client(ClientSpec spec) {
   former_.erase(made->spec.number);
   if (is_new && resumed_) {
     for (Progress* progress : group->progress) {
-      adopt_leases(*progress, *made);
+      adopt_leases(*progress, made.get());
     }
   }
   refresh_open(*made);
   unpark(*group);
 }
 
-// Leases from before a restart wait for their holder to be known again.
-void Dispatcher::Impl::adopt_leases(Progress& progress, Client& client) {
+// Leases from before a restart wait for their holder to be known again. `only`: of this one, else
+// of all, in one pass.
+void Dispatcher::Impl::adopt_leases(Progress& progress, const Client* only) {
   progress.slots.for_each([&](std::uint32_t index, Slot& slot) {
-    if (slot.state() == SlotState::kLeased && slot.client == client.spec.number) {
-      slot.suspect =
-          slot.losses >= 2 || (slot.losses == 1 && slot.attempt == progress.max_attempts());
-      hold(progress, index, client);
+    if (slot.state() != SlotState::kLeased ||
+        (only != nullptr && slot.client != only->spec.number)) {
+      return;
     }
+    Client* client = find_client(slot.client);
+    if (client == nullptr || client->group != progress.group) {
+      return;
+    }
+    slot.suspect =
+        slot.losses >= 2 || (slot.losses == 1 && slot.attempt == progress.max_attempts());
+    hold(progress, index, *client);
   });
 }
 

@@ -12,17 +12,14 @@
 #include <string>
 
 #include "ackline/base/types.h"
+#include "ackline/delivery/port.h"
 #include "ackline/delivery/report.h"
 
 namespace ackline::delivery {
 
 class DeadTable {
  public:
-  struct Key {
-    Offset source;
-    Generation generation;
-    friend auto operator<=>(const Key&, const Key&) = default;
-  };
+  using Key = DeadLetterKey;
   struct Entry {
     Offset dlq;
     std::uint32_t redrives = 0;
@@ -88,13 +85,15 @@ class DeadTable {
     }
   }
   // Purged ones whose record is no longer in the log: nothing shows them any more.
-  void drop_purged_below(Offset dlq_start) {
+  template <class Dropped>
+  void drop_purged_below(Offset dlq_start, Dropped dropped) {
     for (auto at = by_dlq_.begin(); at != by_dlq_.end() && at->first < dlq_start;) {
       const auto entry = entries_.find(at->second);
       if (entry->second.state != EntryState::kPurged) {
         ++at;
         continue;
       }
+      dropped(entry->first);
       errors_.erase(entry->first);
       entries_.erase(entry);
       at = by_dlq_.erase(at);

@@ -181,6 +181,13 @@ void Dispatcher::end_lane(ProgressNumber lane, MonoMs now) {
   impl_->enter(now);
   impl_->end_lane(lane);
 }
+void Dispatcher::end_unknown_lanes(const std::function<bool(ProgressNumber)>& known, MonoMs now) {
+  impl_->enter(now);
+  impl_->end_unknown_lanes(known);
+}
+std::vector<ProgressKey> Dispatcher::reduce_lane(ProgressNumber lane) {
+  return impl_->reduce_lane(lane);
+}
 std::uint64_t Dispatcher::purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets) {
   return impl_->purge_dead(key, dlq_offsets);
 }
@@ -202,6 +209,10 @@ BlockerReport Dispatcher::blocker(ProgressKey key, MonoMs now) const {
 std::vector<DeadEntry> Dispatcher::dead_entries(ProgressKey key, Offset from,
                                                 std::uint32_t limit) const {
   return impl_->dead_entries(key, from, limit);
+}
+void Dispatcher::for_each_dead(
+    ProgressKey key, const std::function<void(Offset dlq, EntryState state)>& visit) const {
+  impl_->for_each_dead(key, visit);
 }
 std::optional<DeadEntry> Dispatcher::dead_entry_at(ProgressKey key, Offset dlq_offset) const {
   return impl_->dead_entry_at(key, dlq_offset);

@@ -124,8 +124,8 @@ class Dispatcher {
   // was. `resume` does it, too; a snapshot before `resume` needs it.
   void end_replay();
   // A record that is not the log's own, boot and alive included (partition 0). Records of a
-  // partition that its section has applied already, and those of progress numbers that meta does
-  // not know, are left out by the caller. Groups and partitions are added before.
+  // partition that its section has applied already are left out by the caller. Groups and
+  // partitions are added before; lanes come from the records (`end_unknown_lanes`).
   [[nodiscard]] Result<void> apply(state::RecordType type, PartitionNumber partition,
                                    ByteView body);
   // For a store of rows: what became of what a batch of records touched. A group that was opened
@@ -207,18 +207,27 @@ class Dispatcher {
   // there already does nothing. Returns how many were taken.
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part, MonoMs now);
   void end_lane(ProgressNumber lane, MonoMs now);
+  // After `resume`: ends the lanes that meta does not know, so that their events are free.
+  void end_unknown_lanes(const std::function<bool(ProgressNumber)>& known, MonoMs now);
+  // The lane is done, and meta says so: its parts need their items no more. Returns those that had
+  // some, which no record says.
+  [[nodiscard]] std::vector<ProgressKey> reduce_lane(ProgressNumber lane);
   // Of these events, the ones that a replay would take now.
   [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
                                                std::span<const Offset> sources) const;
-  // Purge of dead entries: they become `purged`.
+  // Purge of entries that are dead or resolved: they become `purged`. One under way stays.
   std::uint64_t purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets);
 
   // --- reports (of the state as it is in memory; the shard waits for the sync before it answers)
   [[nodiscard]] std::optional<ProgressReport> progress(ProgressKey key) const;
   [[nodiscard]] HolePage holes(ProgressKey key, Offset from, std::uint32_t limit) const;
   [[nodiscard]] BlockerReport blocker(ProgressKey key, MonoMs now) const;
+  // At most `limit`, from the event `from` on, which may have several.
   [[nodiscard]] std::vector<DeadEntry> dead_entries(ProgressKey key, Offset from,
                                                     std::uint32_t limit) const;
+  // Each entry's record and state, in the order of events.
+  void for_each_dead(ProgressKey key,
+                     const std::function<void(Offset dlq, EntryState state)>& visit) const;
   // The newest entry of an event; and the one whose record lies at an offset of the dead-letter
   // partition (after a replay an event may have several).
   [[nodiscard]] std::optional<DeadEntry> dead_entry(ProgressKey key, Offset source_offset) const;

@@ -1,6 +1,7 @@
 // The inside of the dispatcher, shared by its sources: setup.cc, clients.cc, offers.cc, leases.cc,
 // reads.cc, settles.cc, attempts.cc, dead_letters.cc, timers.cc, recovery.cc, lost_state.cc,
-// snapshot.cc, stored.cc, reopen.cc, reorder.cc, lanes.cc, lane_choice.cc, reports.cc, stuck.cc.
+// snapshot.cc, stored.cc, reopen.cc, reorder.cc, lanes.cc, lane_choice.cc, lane_ends.cc,
+// reports.cc, stuck.cc.
 //
 // Time in here is the data directory's own: it advances with the process's monotonic clock, stands
 // still while the process is down or the server itself is stalled (`skew_` is the difference), and
@@ -58,7 +59,7 @@ class Dispatcher::Impl {
   void set_draining(bool draining);
   void lose_client(Client& client);
   void forget_client(Client& client);
-  void adopt_leases(Progress& progress, Client& client);
+  void adopt_leases(Progress& progress, const Client* only);
   struct Held {
     Progress* progress;
     std::uint32_t index;
@@ -212,6 +213,7 @@ class Dispatcher::Impl {
   // --- reopen.cc
   void on_log_start(PartitionNumber partition, Offset log_start);
   void drop_below(Progress& progress, Offset log_start);
+  void drop_purged(Progress& progress, Offset dlq_start);
   [[nodiscard]] std::optional<Offset> held_from(PartitionNumber partition) const;
   [[nodiscard]] Result<ReopenReport> replay(ProgressKey key, Offset from, bool dry_run);
   [[nodiscard]] Result<ReopenReport> reset(ProgressKey key, Offset to, bool dry_run);
@@ -228,7 +230,7 @@ class Dispatcher::Impl {
   void list_unkeyed(Progress& progress);
   Served serve_unkeyed(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
 
-  // --- lanes.cc, lane_choice.cc
+  // --- lanes.cc, lane_choice.cc, lane_ends.cc
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part);
   [[nodiscard]] static std::vector<LaneItem> choose_entries(const Progress& of,
                                                             std::vector<Offset> entries,
@@ -239,6 +241,9 @@ class Dispatcher::Impl {
   [[nodiscard]] std::vector<Offset> replayable(ProgressKey key,
                                                std::span<const Offset> sources) const;
   void end_lane(ProgressNumber lane);
+  void end_unknown_lanes(const std::function<bool(ProgressNumber)>& known);
+  void free_abandoned(Progress& progress);
+  [[nodiscard]] std::vector<ProgressKey> reduce_lane(ProgressNumber lane);
   bool abandon_items(Progress& lane, Offset from);
   static void open_what_nobody_holds(Progress& lane);
   void end_lanes_over(Progress& progress, Offset from);
@@ -264,6 +269,7 @@ class Dispatcher::Impl {
   [[nodiscard]] BlockerReport blocker(ProgressKey key) const;
   [[nodiscard]] std::vector<DeadEntry> dead_entries(ProgressKey key, Offset from,
                                                     std::uint32_t limit) const;
+  void for_each_dead(ProgressKey key, const std::function<void(Offset, EntryState)>& visit) const;
   [[nodiscard]] std::optional<DeadEntry> dead_entry(ProgressKey key, Offset source) const;
   [[nodiscard]] std::optional<DeadEntry> dead_entry_at(ProgressKey key, Offset dlq) const;
   [[nodiscard]] LaneReport lane(ProgressNumber lane) const;

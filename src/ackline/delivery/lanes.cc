@@ -41,54 +41,6 @@ Progress& Dispatcher::Impl::make_lane(ProgressNumber number, Group& group, Parti
   return lane;
 }
 
-// Its ids are stale from here on; what it had not done is dead again.
-void Dispatcher::Impl::end_lane(ProgressNumber number) {
-  std::vector<Progress*> parts;
-  for (auto at = progress_.lower_bound({number, PartitionNumber(0)});
-       at != progress_.end() && at->first.progress == number; ++at) {
-    if (at->second->is_lane()) {
-      parts.push_back(at->second.get());
-    }
-  }
-  for (Progress* part : parts) {
-    state::LanePartRecord ended{.lane = number, .group = part->group->spec.number, .entries = {}};
-    for (const LaneItem& item : part->lane->items) {
-      if (item.is_open()) {
-        ended.entries.push_back(
-            {.offset = item.source, .dlq_offset = item.dlq, .state = state::EntryState::kDead});
-      }
-    }
-    record(*part, ended);
-    static_cast<void>(abandon_items(*part, Offset(0)));
-    remove_progress(*part);
-  }
-}
-
-// What of it lies at or above `from` and is not done is dead again; what is done stays counted.
-// False: there was nothing.
-bool Dispatcher::Impl::abandon_items(Progress& lane, Offset from) {
-  const auto ends = [from](const LaneItem& item) { return item.is_open() && item.source >= from; };
-  Progress* of = group_progress(lane);
-  for (const LaneItem& item : lane.lane->items) {
-    if (ends(item) && of != nullptr) {
-      of->dead.change(item.dlq, [](auto& entry) { entry.state = EntryState::kDead; });
-    }
-  }
-  drop_slots_from(lane, from);
-  lane.lane->next = 0;
-  return std::erase_if(lane.lane->items, ends) > 0;
-}
-
-// Events at or above `from` are open again: lanes have them no more (invariant 18).
-void Dispatcher::Impl::end_lanes_over(Progress& progress, Offset from) {
-  for (Progress* other : progress.partition->progress) {
-    if (other->is_lane() && other->group == progress.group && abandon_items(*other, from) &&
-        other->lane->left() == 0 && resumed_) {
-      port_.lane_part_done(other->key.progress, other->key.partition);
-    }
-  }
-}
-
 std::uint64_t Dispatcher::Impl::purge_dead(ProgressKey key, std::span<const Offset> dlq_offsets) {
   Progress* progress = find(key);
   std::uint64_t purged = 0;
@@ -97,7 +49,8 @@ std::uint64_t Dispatcher::Impl::purge_dead(ProgressKey key, std::span<const Offs
   }
   for (const Offset dlq : dlq_offsets) {
     const DeadTable::Map::value_type* item = progress->dead.at(dlq);
-    if (item == nullptr || item->second.state != EntryState::kDead) {
+    if (item == nullptr ||
+        (item->second.state != EntryState::kDead && item->second.state != EntryState::kResolved)) {
       continue;
     }
     record(*progress, state::LaneEntryRecord{.lane = ProgressNumber(0),
@@ -302,9 +255,12 @@ void Dispatcher::Impl::apply_lane_entry(PartitionNumber partition,
   const Offset source = record.entry.offset;
   if (record.lane == ProgressNumber(0)) {
     if (Progress* of = recovered(record.group, partition);
-        of != nullptr && record.entry.state == state::EntryState::kPurged) {
-      of->dead.change(record.entry.dlq_offset,
-                      [](auto& entry) { entry.state = EntryState::kPurged; });
+        of != nullptr && (record.entry.state == state::EntryState::kPurged ||
+                          record.entry.state == state::EntryState::kDead)) {
+      const bool purged = record.entry.state == state::EntryState::kPurged;
+      of->dead.change(record.entry.dlq_offset, [purged](auto& entry) {
+        entry.state = purged ? EntryState::kPurged : EntryState::kDead;
+      });
     }
     return;
   }

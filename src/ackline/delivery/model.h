@@ -79,6 +79,7 @@ struct LaneItem {
 struct LaneState {
   ProgressNumber number;
   std::vector<LaneItem> items;  // ascending by source
+  bool reduced = false;         // it is done: `items` are gone, the counts stay
   std::size_t next = 0;         // everything before is not kOpen
   std::uint64_t offered = 0;
   std::uint64_t resolved = 0;
@@ -87,7 +88,9 @@ struct LaneState {
   std::uint64_t rate_milli = 0;  // offers in 1000 s; 0: no limit
   std::int64_t tokens_micro = 0;
   MonoMs tokens_at;
-  [[nodiscard]] std::uint64_t left() const { return items.size() - resolved - dead_again - gone; }
+  [[nodiscard]] std::uint64_t left() const {
+    return reduced ? 0 : items.size() - resolved - dead_again - gone;
+  }
   [[nodiscard]] LaneItem* find(Offset source);
 };
 

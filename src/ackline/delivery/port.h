@@ -62,6 +62,13 @@ struct DeadLetterRequest {
   std::string error;  // last error, for `dlqerror`
 };
 
+// An event may have a dead letter of each generation.
+struct DeadLetterKey {
+  Offset source;
+  Generation generation;
+  friend auto operator<=>(const DeadLetterKey&, const DeadLetterKey&) = default;
+};
+
 enum class ReadStatus : std::uint8_t {
   kReady,    // `out` is filled; empty events with a larger `next` are gaps
   kPending,  // comes by Dispatcher::on_read: later, or has come while `read` ran
@@ -110,6 +117,9 @@ class DispatcherPort {
   virtual void count(ProgressKey key, DeliveryEvent what, std::uint64_t events) = 0;
   // A lane's part on this shard has no unfinished entry left.
   virtual void lane_part_done(ProgressNumber lane, PartitionNumber partition) = 0;
+  // A purged dead letter that the log has no more is forgotten. No record says so: this is for who
+  // keeps the dispatcher's state as rows.
+  virtual void forgot(ProgressKey /*key*/, const DeadLetterKey& /*dead*/) {}
 };
 
 }  // namespace ackline::delivery

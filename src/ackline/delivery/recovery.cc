@@ -355,9 +355,7 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
       arm(progress, index, progress.slots.due(slot));
     }
   });
-  for (Client* client : progress.group->clients) {
-    adopt_leases(progress, *client);
-  }
+  adopt_leases(progress, nullptr);
   for (const std::uint32_t index : worn_out) {
     leave_state(progress, index);
     ++progress.waiting;
@@ -385,6 +383,9 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
     static_cast<void>(reset(progress.key, partition.log_start, false));
   }
   drop_below(progress, partition.log_start);
+  if (const auto dlq = partitions_.find(partition.dlq_number); dlq != partitions_.end()) {
+    drop_purged(progress, dlq->second->spec.log_start);  // rows may be older than the log start
+  }
   list_unkeyed(progress);
   wake(progress);
 }

@@ -34,17 +34,20 @@ void Dispatcher::Impl::on_log_start(PartitionNumber number, Offset log_start) {
       drop_below(*progress, partition.spec.log_start);
     }
   }
-  // Of dead letters: what was purged and is gone from the log needs no memory either.
   for (const auto& [source, of] : partitions_) {
     if (of->spec.dlq_number != number) {
       continue;
     }
     for (Progress* progress : of->progress) {
-      if (!progress->is_lane()) {
-        progress->dead.drop_purged_below(partition.spec.log_start);
-      }
+      drop_purged(*progress, partition.spec.log_start);
     }
   }
+}
+
+// What was purged and is gone from the log needs no memory either.
+void Dispatcher::Impl::drop_purged(Progress& progress, Offset dlq_start) {
+  progress.dead.drop_purged_below(
+      dlq_start, [&](const DeadLetterKey& dead) { port_.forgot(progress.key, dead); });
 }
 
 // Retention took what the group had not passed (invariant 30): one record, whatever it was.

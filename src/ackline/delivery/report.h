@@ -29,6 +29,7 @@ struct ProgressReport {
   bool clamped = false;                  // retention passed the frontier in this generation
   std::optional<Offset> oldest_pending;  // lowest offset that exists and is not terminal, below the
                                          // cursor; else cursor
+  Offset known_end;  // what is pending below it is in the holes; above the cursor after a start
 };
 
 struct Hole {

@@ -70,7 +70,8 @@ std::optional<ProgressReport> Dispatcher::Impl::progress(ProgressKey key) const 
                         .dead = of->dead.open_count(),
                         .gone = of->gone,
                         .clamped = of->clamped,
-                        .oldest_pending = frontier.committed()};
+                        .oldest_pending = frontier.committed(),
+                        .known_end = of->known_end};
   if (plant(Plant::kLagFromCursor)) {
     report.frontier = frontier.cursor().previous();
   }
@@ -196,6 +197,15 @@ std::vector<DeadEntry> Dispatcher::Impl::dead_entries(ProgressKey key, Offset fr
     entries.push_back(of->dead.report(*at));
   }
   return entries;
+}
+
+void Dispatcher::Impl::for_each_dead(ProgressKey key,
+                                     const std::function<void(Offset, EntryState)>& visit) const {
+  if (const Progress* of = find(key); of != nullptr) {
+    for (const auto& [at, entry] : of->dead.all()) {
+      visit(entry.dlq, entry.state);
+    }
+  }
 }
 
 std::optional<DeadEntry> Dispatcher::Impl::dead_entry(ProgressKey key, Offset source) const {

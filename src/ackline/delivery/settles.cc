@@ -150,7 +150,13 @@ Result<SettleAnswer> Dispatcher::Impl::settle_over(Progress& progress,
   bool terminal = false;
   bool is_dead = false;
   Offset entry;
-  if (progress.is_lane()) {
+  if (progress.is_lane() && progress.lane->reduced) {
+    const Progress* of = group_progress(progress);
+    terminal = of != nullptr && of->frontier.is_settled(offset);
+    const DeadTable::Entry* dead = terminal ? of->dead.newest(offset) : nullptr;
+    is_dead = dead != nullptr && !dead->reopened && dead->state != EntryState::kResolved;
+    entry = dead == nullptr ? Offset(-1) : dead->dlq;
+  } else if (progress.is_lane()) {
     const LaneItem* item = progress.lane->find(offset);
     if (item == nullptr) {
       return stale("its lane does not have it");

@@ -52,7 +52,9 @@ void SlotSlab::rebuild_free_list() {
 
 void SlotSlab::rebase(MonoMs now) {
   const std::int64_t base = now.value() - kBack;
-  const auto shift = static_cast<std::uint32_t>(base - base_);
+  // A clock that stood for weeks moves everything to the base.
+  const auto shift = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(base - base_, 0, std::int64_t{0xFFFFFFFF}));
   for_each([shift](std::uint32_t /*index*/, Slot& slot) {
     slot.due -= std::min(slot.due, shift);
     slot.since -= std::min(slot.since, shift);

@@ -274,6 +274,11 @@ void Dispatcher::Impl::capture_progress(const Progress& progress, const Touched&
       }
     }
   }
+  for (const DeadLetterKey& key : touched.forgotten) {
+    if (!progress.dead.all().contains(key)) {
+      change.notes.push_back({dead_note(key), std::nullopt});
+    }
+  }
   for (const Offset source : touched.entries) {
     const auto& dead = progress.dead.all();
     for (auto at = dead.lower_bound({source, Generation(0)});

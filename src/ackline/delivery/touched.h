@@ -20,12 +20,17 @@ struct Touched {
   std::map<Offset, std::uint32_t> slots;     // where offers and their ends took place
   std::vector<state::SettledRange> settled;  // in this generation
   std::set<Offset> entries;                  // events whose dead letters changed
+  std::set<DeadLetterKey> forgotten;         // dead letters that are no more
 };
 
 class TouchedRows {
  public:
   // One record, in the order in which they are written. Errors: kCorrupt.
   [[nodiscard]] Result<void> add(state::RecordType type, PartitionNumber partition, ByteView body);
+  // A dead letter that is no more, which no record says.
+  // All of it changed, which no record says.
+  void touch(ProgressKey key) { rows_[key].all = true; }
+  void forget(ProgressKey key, const DeadLetterKey& dead) { rows_[key].forgotten.insert(dead); }
   [[nodiscard]] bool empty() const { return rows_.empty() && !alive_; }
   // An alive mark was among them.
   [[nodiscard]] bool alive() const { return alive_; }

@@ -12,7 +12,6 @@ namespace ackline::runtime {
 namespace {
 
 constexpr std::uint32_t kReadEvents = 256;
-constexpr std::uint32_t kCountPage = 4096;
 
 template <class T>
 std::optional<T> number_of(std::string_view text) {
@@ -130,6 +129,12 @@ bool enter_partition(Walk& walk) {
   return false;
 }
 
+bool is_left_out(const DeadLetterSelection& want, delivery::EntryState state) {
+  const bool dead = state == delivery::EntryState::kDead;
+  if (want.only_ended) return !dead && state != delivery::EntryState::kResolved;
+  return want.only_dead && !dead;
+}
+
 void leave_partition(Walk& walk) {
   ++walk.partition;
   walk.entered = false;
@@ -154,7 +159,7 @@ bool read_some(const WalkPtr& walk) {
       walk->next = stored.offset.next();
       auto found = look_at(*walk, stored);
       if (!found) continue;
-      if (want.only_dead && found->item.state != delivery::EntryState::kDead) {
+      if (is_left_out(want, found->item.state)) {
         ++walk->part.others[found->group];
         continue;
       }
@@ -184,18 +189,12 @@ std::uint64_t count_entries(Shard& shard, const DeadLetterSelection& want) {
     for (std::uint32_t i = 0; i < want.topic->partitions.size(); ++i) {
       const PartitionNumber number = want.topic->partitions[i];
       if (!shard.owns(number) || damage_of(shard, *want.topic, i) != nullptr) continue;
-      Offset from{0};
-      while (true) {
-        const auto page =
-            shard.dispatcher().dead_entries({group->number, number}, from, kCountPage);
-        for (const delivery::DeadEntry& entry : page) {
-          const bool meant = want.state ? entry.state == *want.state
-                                        : entry.state != delivery::EntryState::kPurged;
-          total += meant ? 1 : 0;
-        }
-        if (page.size() < kCountPage) break;
-        from = page.back().source.next();
-      }
+      shard.dispatcher().for_each_dead(
+          {group->number, number}, [&](Offset /*dlq*/, delivery::EntryState state) {
+            const bool meant =
+                want.state ? state == *want.state : state != delivery::EntryState::kPurged;
+            total += meant ? 1 : 0;
+          });
     }
   }
   return total;

@@ -37,6 +37,8 @@ struct DeadLetterSelection {
   // What is not dead is counted and neither listed nor part of the limit: a redrive of at most ten
   // is one of ten also when others were redriven before.
   bool only_dead = false;
+  // The same for a purge: what is dead, or was redriven well.
+  bool only_ended = false;
   // True when every entry but purged ones is meant: then they can be counted without reading.
   [[nodiscard]] bool plain() const { return !by_id && !reason && !since && !until && !filter; }
 };
@@ -50,7 +52,7 @@ struct DeadLetterFound {
 
 struct DeadLetterPart {
   std::vector<DeadLetterFound> found;              // by partition and offset
-  std::map<ProgressNumber, std::uint64_t> others;  // of each group, met with `only_dead`
+  std::map<ProgressNumber, std::uint64_t> others;  // of each group, met and left out
   std::uint64_t total = 0;                         // of a plain selection
   std::map<std::uint32_t, Error> left_out;         // quarantined, or their events are
   bool looked = false;                             // at some partition

@@ -55,10 +55,10 @@ std::vector<DeadLetterFound> in_order(Parts parts) {
   return all;
 }
 
-// What a redrive or a purge takes: dead entries, the first `max` of all partitions.
+// What a redrive or a purge takes: the first `max` of all partitions.
 struct Chosen {
-  std::vector<DeadLetterFound> dead;
-  std::map<ProgressNumber, std::uint64_t> others;  // met, and not dead
+  std::vector<DeadLetterFound> taken;
+  std::map<ProgressNumber, std::uint64_t> others;  // met and left out
 };
 
 Chosen choose(Parts parts, std::uint32_t max) {
@@ -66,8 +66,8 @@ Chosen choose(Parts parts, std::uint32_t max) {
   for (const DeadLetterPart& part : parts) {
     for (const auto& [group, count] : part.others) chosen.others[group] += count;
   }
-  chosen.dead = in_order(std::move(parts));
-  if (chosen.dead.size() > max) chosen.dead.resize(max);
+  chosen.taken = in_order(std::move(parts));
+  if (chosen.taken.size() > max) chosen.taken.resize(max);
   return chosen;
 }
 
@@ -75,7 +75,7 @@ Chosen choose(Parts parts, std::uint32_t max) {
 std::vector<std::shared_ptr<Lane>> lanes_of(const TopicPtr& topic, const Chosen& chosen,
                                             std::uint32_t rate_per_second) {
   std::map<ProgressNumber, std::shared_ptr<Lane>> lanes;
-  for (const DeadLetterFound& one : chosen.dead) {
+  for (const DeadLetterFound& one : chosen.taken) {
     auto& lane = lanes[one.group];
     if (!lane) {
       lane = std::make_shared<Lane>();
@@ -146,7 +146,7 @@ void Edge::purge_dead(api::DeadLetterQuery which, api::Done<api::Purged> done) {
     return;
   }
   selection->want_frames = false;
-  selection->only_dead = true;
+  selection->only_ended = true;
   auto shared = std::make_shared<const DeadLetterSelection>(std::move(*selection));
   scan_all(node_, executor(), shared,
            [this, topic = shared->topic, max = *which.max,
@@ -156,7 +156,7 @@ void Edge::purge_dead(api::DeadLetterQuery which, api::Done<api::Purged> done) {
                return;
              }
              auto entries = std::make_shared<PurgeEntries>();
-             for (const DeadLetterFound& one : choose(std::move(*parts), max).dead) {
+             for (const DeadLetterFound& one : choose(std::move(*parts), max).taken) {
                (*entries)[{one.group, topic->partitions[one.partition]}].push_back(one.dlq);
              }
              purge_entries(topic, std::move(entries), std::move(done));
@@ -232,7 +232,7 @@ void Edge::redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) {
              sum.group = shared->group.value_or("");
              sum.dry_run = dry_run;
              sum.state = "done";
-             sum.started = chosen.dead.size();
+             sum.started = chosen.taken.size();
              for (const auto& [group, count] : chosen.others) sum.already_redriven += count;
              sum.matched = sum.started + sum.already_redriven;
              if (dry_run || sum.started == 0) {

@@ -9,14 +9,16 @@ namespace {
 
 constexpr std::uint32_t kByteHoles = 4096;  // holes whose bytes are counted one by one
 
-// Bytes of what is pending: the holes below the cursor and everything from the cursor on.
+// Bytes of what is pending: the holes, and everything behind them. After a start or a replay some
+// holes lie above the cursor.
 std::uint64_t pending_bytes(ShardUnit& unit, const delivery::ProgressKey& key,
                             const api::PartitionLag& lag) {
   log::LocalPartition& log = *unit.shard->partition(key.partition);
   const Offset end = lag.high_watermark.next();
   const Offset from = std::max(lag.report.frontier.next(), lag.log_start);
   if (lag.report.settled_ahead == 0) return log.bytes_between(from, end).bytes;
-  std::uint64_t bytes = log.bytes_between(std::max(from, lag.report.cursor), end).bytes;
+  const Offset tail = std::max({from, lag.report.cursor, lag.report.known_end});
+  std::uint64_t bytes = log.bytes_between(tail, end).bytes;
   const auto page = unit.shard->dispatcher().holes(key, from, kByteHoles);
   std::uint64_t events = 0;
   for (const delivery::Hole& hole : page.holes) {
@@ -28,7 +30,7 @@ std::uint64_t pending_bytes(ShardUnit& unit, const delivery::ProgressKey& key,
     const std::uint64_t below =
         lag.pending -
         std::min<std::uint64_t>(lag.pending, static_cast<std::uint64_t>(std::max<std::int64_t>(
-                                                 0, end.value() - lag.report.cursor.value())));
+                                                 0, end.value() - tail.value())));
     bytes += bytes / events * (below - std::min(below, events));
   }
   return bytes;

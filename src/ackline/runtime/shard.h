@@ -158,6 +158,7 @@ class Shard final : public delivery::DispatcherPort {
     Offset committed_end{0};    // end offset of what is in written batches
     bool in_turn = false;       // has appends in the batch that is being made
     bool damaged = false;
+    Offset left_below{0};  // files below were to be removed, and were not
   };
   struct QueuedPublish {
     PartitionNumber partition;
@@ -206,6 +207,7 @@ class Shard final : public delivery::DispatcherPort {
   void count(delivery::ProgressKey key, delivery::DeliveryEvent what,
              std::uint64_t events) override;
   void lane_part_done(ProgressNumber lane, PartitionNumber partition) override;
+  void forgot(delivery::ProgressKey key, const delivery::DeadLetterKey& dead) override;
 
   // The turn (shard.cc).
   void schedule_turn();
@@ -261,6 +263,7 @@ class Shard final : public delivery::DispatcherPort {
   void look_for_stuck();
   void run_retention();
   void truncate(PartitionNumber number, Partition& partition, Offset start);
+  void remove_truncated(PartitionNumber number, Offset start);
   struct CheckpointJob;
   // This shard's partitions as sections. `carry`: one that cannot be written keeps its last one.
   [[nodiscard]] Result<void> gather_sections(CheckpointJob& job, Lsn applied, bool carry);

@@ -25,6 +25,14 @@ const io::CheckpointSection* find_section(const std::vector<io::Checkpoint*>& ch
   return nullptr;
 }
 
+// Its counts are in meta.
+void reduce_if_done(delivery::Dispatcher& dispatcher, StoredDeliveries* rows, const Lane& lane) {
+  if (lane.state != LaneState::kDone) return;
+  for (const delivery::ProgressKey& key : dispatcher.reduce_lane(lane.number)) {
+    if (rows != nullptr) rows->touch(key);
+  }
+}
+
 }  // namespace
 
 Result<void> Shard::open_partition(const TopicPtr& topic, PartitionIndex index, bool dead_letter,
@@ -238,6 +246,9 @@ void Shard::resume(bool clean) {
   for (const GroupPtr& group : catalog_.groups({})) open_group(group);
   for (const SubscriptionPtr& one : catalog_.subscriptions({})) add_subscription(one);
   dispatcher_->resume(now(), wall(), clean);
+  dispatcher_->end_unknown_lanes(
+      [this](ProgressNumber lane) { return catalog_.lane(lane) != nullptr; }, now());
+  for (const LanePtr& lane : catalog_.lanes()) reduce_if_done(*dispatcher_, rows_.get(), *lane);
   started_ = true;
   due_.retention = now().plus(options_.retention_interval_ms);
   deps_.executor.post([this] { schedule_turn(); });
@@ -357,6 +368,8 @@ void Shard::adopt(const Delta& delta) {
       open_group(*group);
     } else if (const auto* one = std::get_if<SubscriptionPtr>(&change)) {
       add_subscription(*one);
+    } else if (const auto* lane = std::get_if<LanePtr>(&change)) {
+      reduce_if_done(*dispatcher_, rows_.get(), **lane);
     }
   }
   schedule_turn();

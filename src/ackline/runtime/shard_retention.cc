@@ -1,6 +1,7 @@
 // Retention by age and bytes, held back for groups (invariant 30), and the space of purged dead
 // letters.
 #include <algorithm>
+#include <utility>
 
 #include "ackline/base/logging.h"
 #include "ackline/io/failpoint.h"
@@ -11,6 +12,9 @@ namespace ackline::runtime {
 void Shard::run_retention() {
   bool any = false;
   for (auto& [number, partition] : partitions_) {
+    if (const Offset below = std::exchange(partition.left_below, {}); below > Offset(0)) {
+      remove_truncated(number, below);
+    }
     const api::Retention& keep = partition.topic->retention;
     if (partition.dead_letter || (!keep.age_ms && !keep.bytes)) continue;
     any = true;
@@ -40,33 +44,39 @@ void Shard::truncate(PartitionNumber number, Partition& partition, Offset start)
   journal(state::RecordType::kLogStart, number, as_bytes(scratch_));
   dispatcher_->on_log_start(number, start);
   io::failpoint(io::Failpoint::kLogStartMoved);
+  remove_truncated(number, start);
+}
+
+// The record may be in a batch that could not be written and is written later, or a file may stay:
+// then it is tried again with the next look.
+void Shard::remove_truncated(PartitionNumber number, Offset start) {
   after_sync([this, number, start](const Error* error) {
     const auto found = partitions_.find(number);
-    if (error != nullptr || found == partitions_.end()) return;
-    if (auto done = found->second.log->remove_truncated(start); !done) {
+    if (found == partitions_.end()) return;
+    if (error == nullptr) {
+      const auto done = found->second.log->remove_truncated(start);
+      if (done) return;
       log_warn("files below the log start could not be removed; it is tried again",
                {{"partition", number}, {"error", done.error().detail}});
     }
+    Offset& left = found->second.left_below;
+    left = std::max(left, start);
+    if (!due_.retention) due_.retention = now().plus(options_.retention_interval_ms);
   });
 }
 
 void Shard::trim_dead_letters(const Topic& topic) {
-  constexpr std::uint32_t kPage = 4096;
   for (std::uint32_t i = 0; i < topic.partitions.size(); ++i) {
     const auto found = partitions_.find(topic.dead_letters[i]);
     if (found == partitions_.end() || found->second.log->damage()) continue;
     Offset keep = found->second.log->high_watermark().next();
     for (const GroupPtr& group : catalog_.groups(topic.name)) {
-      Offset from{0};
-      while (true) {
-        const auto page =
-            dispatcher_->dead_entries({group->number, topic.partitions[i]}, from, kPage);
-        for (const delivery::DeadEntry& entry : page) {
-          if (entry.state != delivery::EntryState::kPurged) keep = std::min(keep, entry.dlq);
-        }
-        if (page.size() < kPage) break;
-        from = page.back().source.next();
-      }
+      dispatcher_->for_each_dead({group->number, topic.partitions[i]},
+                                 [&keep](Offset dlq, delivery::EntryState state) {
+                                   if (state != delivery::EntryState::kPurged) {
+                                     keep = std::min(keep, dlq);
+                                   }
+                                 });
     }
     if (keep > found->second.log->log_start()) truncate(found->first, found->second, keep);
   }

@@ -90,6 +90,10 @@ Result<void> Shard::start_rows(bool clean) {
   return {};
 }
 
+void Shard::forgot(delivery::ProgressKey key, const delivery::DeadLetterKey& dead) {
+  if (rows_) rows_->forget(key, dead);
+}
+
 // --- the turn
 
 // Where everything that was done so far will be.

@@ -71,6 +71,11 @@ class StoredDeliveries {
 
   // --- work
   void record(state::RecordType type, PartitionNumber partition, ByteView body);
+  // What the dispatcher changed without a record.
+  void touch(delivery::ProgressKey key) { touched_.touch(key); }
+  void forget(delivery::ProgressKey key, const delivery::DeadLetterKey& dead) {
+    touched_.forget(key, dead);
+  }
   // The batch's journal records, if it has some, are those through `journaled`. An error changes
   // nothing; the rows are taken again with the next turn.
   [[nodiscard]] Result<void> apply(const delivery::Dispatcher& dispatcher,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tests/unit/cli/stopped_server.h"
 
@@ -138,6 +139,37 @@ TEST_F(DataRepairTest, ASegmentThatIsMissingIsGivenUp) {
   const std::int64_t given_up = repair();
   EXPECT_GT(given_up, 10);
   expect_nothing_else_lost(given_up);
+}
+
+// Killed after a purge: the checkpoint still names the segment of the dead letters that are gone.
+TEST_F(DataRepairTest, WhatAPurgeTookBeforeAKillIsNotMissed) {
+  start_server();
+  publish(3, kDataBytes);
+  post(Port::kTraffic, "/events/subscribe", R"({"clientId":"c1","topic":"orders","group":"g"})");
+  const Json got =
+      get(Target("/events/poll").query("clientId", "c1").query("timeoutMs", 2000), Port::kTraffic);
+  ASSERT_EQ(got.size(), 3U);
+  for (const Json& delivery : got.items()) {
+    post(Port::kTraffic, "/events/reject",
+         JsonObject()
+             .text("clientId", "c1")
+             .text("deliveryId", delivery["deliveryId"].text())
+             .str());
+  }
+  stop_server();
+  start_server();
+  const Json purged =
+      post(Port::kAdmin, "/admin/dlq/purge", R"({"topic":"orders","confirm":true})");
+  ASSERT_EQ(purged["purged"].integer(), 3);
+  const std::string killed = directory_.path() + "/killed";
+  std::filesystem::copy(path(), killed, std::filesystem::copy_options::recursive);
+  stop_server();
+  const Examination found = examine_data_directory(fs_, killed);
+  EXPECT_LE(found.worst(), FindingLevel::kNote) << text_of(found);
+  const auto made = RepairPlan::make(fs_, killed);
+  ASSERT_TRUE(made) << made.error().detail;
+  EXPECT_THAT(made->steps(), IsEmpty());
+  EXPECT_THAT(made->without(), IsEmpty());
 }
 
 TEST_F(DataRepairTest, AnIndexThatIsDamagedIsTakenAwayAndNothingIsLost) {

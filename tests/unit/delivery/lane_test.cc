@@ -192,6 +192,32 @@ TEST_F(LaneTest, Invariant18EndingALaneMakesItsIdsStale) {
   EXPECT_EQ(d->lane(kLane).left, 0U);
 }
 
+TEST_F(LaneTest, Invariant18ADoneLaneKeepsItsCountsAndItsAnswersOnly) {
+  redrive();
+  const std::vector<Offer> got = take();
+  EXPECT_TRUE(ack(got[0]));
+  EXPECT_THAT(d->reduce_lane(kLane), IsEmpty()) << "it is not done";
+  EXPECT_TRUE(ack(got[1]));
+  EXPECT_TRUE(ack(got[2]));
+  EXPECT_TRUE(settle(Verb::kReject, got[3].id));
+  const std::size_t before = d->memory_bytes();
+  EXPECT_THAT(d->reduce_lane(kLane), ElementsAre(ProgressKey{kLane, kPartition}));
+  EXPECT_LT(d->memory_bytes(), before);
+  EXPECT_EQ(d->lane(kLane).resolved, 3U);
+  EXPECT_EQ(d->lane(kLane).dead_again, 1U);
+  for (std::uint32_t epoch = 1; epoch < 3; ++epoch) {
+    if (epoch == 2) {
+      checkpoint();
+      boot(epoch);
+      static_cast<void>(d->reduce_lane(kLane));
+    }
+    EXPECT_EQ(d->lane(kLane).left, 0U);
+    EXPECT_EQ(ack(got[0])->status, SettleStatus::kAlready);
+    EXPECT_EQ(settle(Verb::kReject, got[3].id)->status, SettleStatus::kAlready);
+    EXPECT_EQ(word(ack(got[3])), "settled");
+  }
+}
+
 TEST_F(LaneTest, PurgedEntriesAreNeitherDeadNorRedriven) {
   const std::vector<Offset> which = {d->dead_entry(kKey, Offset(0))->dlq,
                                      d->dead_entry(kKey, Offset(1))->dlq, Offset(999)};

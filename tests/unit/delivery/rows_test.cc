@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "ackline/delivery/stored.h"
 #include "ackline/state/backend/kv_delivery_state_store.h"
 #include "tests/support/kv/memory_key_value.h"
@@ -32,7 +34,8 @@ struct RowsTest : ::testing::Test, Rig {
                               now));
     run();
   }
-  void restart_from_rows(std::uint32_t epoch) {
+  void restart_from_rows(std::uint32_t epoch,
+                         std::optional<ProgressNumber> without = std::nullopt) {
     ackline::testing::MemoryKeyValueDisk disk;
     const ackline::testing::ManualClock clock;
     const auto kv = disk.open().value();
@@ -43,6 +46,7 @@ struct RowsTest : ::testing::Test, Rig {
     EXPECT_TRUE(store->commit(true));
     std::vector<StoredRows> all;
     for (const auto& key : store->keys()) {
+      if (key.first == without) continue;
       StoredRows& rows = all.emplace_back();
       rows.key = {key.first, key.second};
       rows.generation = (*store->progress(key.first, key.second))->generation;
@@ -82,6 +86,33 @@ TEST_F(RowsTest, Invariant18WhatAReplayHasInFlightStaysSoAfterAStart) {
   EXPECT_THAT(take_offsets(), ElementsAre(3));
   EXPECT_TRUE(ack(offer));
   EXPECT_EQ(d->lane(kLane).left, 1U);
+}
+
+TEST_F(RowsTest, Invariant18ADeadLetterThatNoLaneHasIsDeadAgain) {
+  constexpr ProgressNumber kRedrive{51};
+  append_many(2);
+  d->set_demand(c1, Dispatcher::kUnlimited);
+  run();
+  for (const Offer& offer : take()) {
+    EXPECT_TRUE(offer.lane ? ack(offer) : settle(Verb::kReject, offer.id));
+  }
+  run();
+  EXPECT_EQ(d->start_lane(
+                 {.lane = kRedrive, .group = kGroup, .partition = kPartition, .entries = {}}, now)
+                ->taken,
+            2U);
+  const auto all_known = [](ProgressNumber /*lane*/) { return true; };
+  restart_from_rows(2);
+  d->end_unknown_lanes(all_known, now);
+  EXPECT_EQ(d->dead_entry(kKey, Offset(4))->state, EntryState::kRedriving) << "its lane has it";
+  restart_from_rows(3, kRedrive);
+  EXPECT_EQ(d->dead_entry(kKey, Offset(4))->state, EntryState::kRedriving);
+  d->end_unknown_lanes(all_known, now);
+  for (std::uint32_t epoch = 3; epoch < 5; ++epoch) {
+    if (epoch == 4) boot(epoch);  // and after a start from the records
+    EXPECT_EQ(d->dead_entry(kKey, Offset(4))->state, EntryState::kDead);
+    EXPECT_EQ(d->dead_entry(kKey, Offset(5))->state, EntryState::kDead);
+  }
 }
 
 }  // namespace

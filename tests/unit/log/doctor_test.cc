@@ -61,6 +61,24 @@ TEST_F(DoctorTest, Invariant6TheRecountFromFilesSeesEveryOffsetOnce) {
   EXPECT_EQ(calls, 7);
 }
 
+// The manifest names them until the next checkpoint; the journal says that they went.
+TEST_F(DoctorTest, FilesBelowTheJournalsLogStartAreNotMissed) {
+  options_.segment_bytes = 4096;
+  open();
+  fill(300);
+  checkpoint();
+  log_->truncate_before(Offset(150));
+  ASSERT_TRUE(log_->remove_truncated(Offset(150)));
+  EXPECT_TRUE(examine().damaged()) << "without the journal they are missing";
+  const Result<PartitionReport> report =
+      examine_partition(*fs_, directory(), kNumber, *section_, Offset(150));
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->problems.empty());
+  ASSERT_TRUE(fs_->remove(file(fs_->list(directory())->back())));
+  EXPECT_TRUE(examine_partition(*fs_, directory(), kNumber, *section_, Offset(150))->damaged())
+      << "what lies above it is";
+}
+
 TEST_F(DoctorTest, ARecountOverADamagedRecordFailsAndNamesIt) {
   options_.segment_bytes = 4096;
   open();

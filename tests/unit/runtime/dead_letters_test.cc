@@ -95,10 +95,34 @@ TEST_F(DeadLettersTest, APurgeOfAtMostNTakesNOfAllPartitionsTogether) {
   redrive(2);
   EXPECT_EQ(ack_all(), 2U);
   EXPECT_EQ(purge(3), 3U);
-  EXPECT_EQ(entries(EntryState::kDead).size(), 1U);
-  EXPECT_EQ(entries(EntryState::kResolved).size(), 2U);
+  EXPECT_EQ(entries(EntryState::kDead).size() + entries(EntryState::kResolved).size(), 3U);
+  EXPECT_EQ(purge(2), 2U);
   EXPECT_EQ(purge(3), 1U);
   EXPECT_EQ(purge(3), 0U);
+}
+
+TEST_F(DeadLettersTest, WhatWasRedrivenWellIsPurgedAndItsSpaceGivenBack) {
+  redrive(100);
+  const auto held = rig.poll("c", 1);
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_EQ(ack_all(), 5U);
+  EXPECT_EQ(purge(100), 5U) << "not what is under way";
+  EXPECT_EQ(entries(EntryState::kResolved).size(), 0U);
+  EXPECT_EQ(entries(EntryState::kRedriving).size(), 1U);
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", held[0]), "acked");
+  EXPECT_EQ(purge(100), 1U);
+  rig.pass(100);
+  std::uint64_t kept = 0;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const TopicPtr topic = rig.node->unit(ShardIndex(0)).shard->catalog().topic("t");
+    for (std::uint32_t shard = 0; shard < 2; ++shard) {
+      log::LocalPartition* log =
+          rig.node->unit(ShardIndex(shard)).shard->partition(topic->dead_letters[i]);
+      if (log != nullptr)
+        kept += static_cast<std::uint64_t>(log->next_offset().value() - log->log_start().value());
+    }
+  }
+  EXPECT_EQ(kept, 0U);
 }
 
 }  // namespace

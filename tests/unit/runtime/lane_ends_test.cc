@@ -121,5 +121,75 @@ TEST_F(LaneEndsTest, Invariant18WhatRetentionTookFromUnderALaneCanBeRejected) {
   EXPECT_EQ(lanes->at(0).gone, 1U);
 }
 
+TEST_F(LaneEndsTest, Invariant18ADoneLaneTakesNoRoomInCheckpoints) {
+  const auto size = [this] {
+    Shard& shard = *rig.node->unit(ShardIndex(0)).shard;
+    std::string section;
+    shard.dispatcher().snapshot(shard.catalog().topic("t")->partitions[0], shard.now(), section);
+    return section.size();
+  };
+  for (const bool rows : {false, true}) {
+    rig.rows = rows;
+    rig.restart();
+    rig.publish(200);
+    while (ack_all() > 0) {
+    }
+    const std::size_t before = size();
+    ASSERT_TRUE(replay());
+    EXPECT_GT(size(), before + 600) << "three bytes an event";
+    while (ack_all() > 0) {
+    }
+    for (int start = 0; start < 3; ++start) {
+      rig.pass(2'000);
+      EXPECT_LT(size(), before + 100) << "rows " << rows << ", start " << start;
+      rig.restart();
+    }
+  }
+}
+
+// The end of a lane is in meta; the process dies before the shard has heard of it.
+TEST_F(LaneEndsTest, Invariant18And31ALaneThatWasEndedDoesNotComeBackAfterAKill) {
+  rig.publish(2);
+  for (const std::string& id : rig.poll("c")) {
+    EXPECT_EQ(rig.settled(Verb::kReject, "c", id), "rejected");
+  }
+  const auto redrive = [this] {
+    api::RedriveRequest request;
+    request.which.topic = "t";
+    return rig.ask<api::LaneItem>(
+        [&](auto done) { rig.admin().redrive(request, std::move(done)); });
+  };
+  const auto lane = redrive();
+  ASSERT_TRUE(lane);
+  EXPECT_EQ(lane->started, 2U);
+  EXPECT_EQ(rig.poll("c", 1).size(), 1U) << "one is in flight, one is not";
+  bool written = false;
+  rig.disks.meta.set_fault_hook([&written](KvOperation what) -> std::optional<KvFault> {
+    written = written || what == KvOperation::kWrite;
+    return std::nullopt;
+  });
+  rig.admin().end_lane(lane->lane_id, [](const Result<api::Removed>&) {});
+  while (!written && (rig.executor.run_one() || rig.storage.run_one())) {
+  }
+  ASSERT_TRUE(written);
+  rig.disks.meta.set_fault_hook({});
+  for (int start = 0; start < 2; ++start) {
+    rig.restart();
+    EXPECT_EQ(state(), "none");
+    EXPECT_EQ(rig.poll("c").size(), 0U) << "start " << start;
+    api::DeadLetterQuery query;
+    query.topic = "t";
+    query.state = delivery::EntryState::kDead;
+    const auto dead = rig.ask<api::DeadLetterPage>(
+        [&](auto done) { rig.admin().browse_dead(query, std::move(done)); });
+    ASSERT_TRUE(dead);
+    EXPECT_EQ(dead->items.size(), 2U) << "start " << start;
+  }
+  const auto again = redrive();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->started, 2U);
+  EXPECT_EQ(ack_all(), 2U);
+}
+
 }  // namespace
 }  // namespace ackline::runtime

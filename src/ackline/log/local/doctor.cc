@@ -62,8 +62,8 @@ std::expected<IndexFile, std::string> decode_index(std::string_view bytes, Parti
 
 class Examination {
  public:
-  Examination(io::FileSystem& fs, std::string directory, PartitionNumber number)
-      : fs_(fs), directory_(std::move(directory)), number_(number) {}
+  Examination(io::FileSystem& fs, std::string directory, PartitionNumber number, Offset log_start)
+      : fs_(fs), directory_(std::move(directory)), number_(number), log_start_(log_start) {}
 
   Result<PartitionReport> run(std::optional<std::string_view> section) {
     if (section) read_section(*section);
@@ -74,6 +74,7 @@ class Examination {
       segment(*it, std::next(it) == logs_.end());
     }
     for (const auto& [base, facts] : known_) {
+      if (facts.end <= log_start_) continue;
       if (!std::ranges::binary_search(logs_, Offset(base))) {
         problem(Severity::kDamage, format::segment_name(Offset(base)), 0,
                 "The checkpoint knows this file, but it is missing.", kRestore);
@@ -113,6 +114,7 @@ class Examination {
               "Restore the checkpoint's manifest from a backup.");
       return;
     }
+    log_start_ = std::max(log_start_, section->log_start);
     for (const SectionSegment& one : section->segments) known_[one.facts.base.value()] = one.facts;
   }
 
@@ -142,7 +144,8 @@ class Examination {
     const auto known = known_.find(base.value());
     const std::uint64_t sure = known == known_.end() ? 0 : known->second.length;
     const std::optional<IndexFile> index = read_index(base);
-    if (expected_ && base != *expected_) {
+    // Below the log start files may be gone in any order.
+    if (expected_ && base != *expected_ && base > log_start_) {
       const bool fresh = known == known_.end() && !known_.empty();
       problem(fresh ? Severity::kNote : Severity::kDamage, name, 0,
               fmt::format("The segment begins at offset {}, expected was {}.", base.value(),
@@ -243,6 +246,7 @@ class Examination {
   io::FileSystem& fs_;
   std::string directory_;
   PartitionNumber number_;
+  Offset log_start_;
   std::vector<Offset> logs_;
   std::map<std::int64_t, SegmentFacts> known_;  // of the checkpoint, by base
   std::optional<Offset> expected_;              // where the next segment has to begin
@@ -258,8 +262,9 @@ bool PartitionReport::damaged() const {
 
 Result<PartitionReport> examine_partition(io::FileSystem& fs, const std::string& directory,
                                           PartitionNumber number,
-                                          std::optional<std::string_view> section) {
-  return Examination(fs, directory, number).run(section);
+                                          std::optional<std::string_view> section,
+                                          Offset log_start) {
+  return Examination(fs, directory, number, log_start).run(section);
 }
 
 Result<void> for_each_offset(io::FileSystem& fs, const std::string& directory,

@@ -61,11 +61,13 @@ struct PartitionReport {
 // Every record of every file, and every index against it. `section`: what the newest checkpoint
 // holds for the partition; with it a bad byte below the checkpoint's lengths is told from the torn
 // end that a crash leaves (and the journal refills). Without it, what follows the last good record
-// is a note if it is the end of the newest file, else damage. Errors: only when the directory
-// cannot be listed; one that is not there is an empty partition.
+// is a note if it is the end of the newest file, else damage. `log_start`: what the journal says of
+// it; files of the section that end below it may be gone, as retention takes them before the next
+// checkpoint. Errors: only when the directory cannot be listed; one that is not there is an empty
+// partition.
 [[nodiscard]] Result<PartitionReport> examine_partition(
     io::FileSystem& fs, const std::string& directory, PartitionNumber number,
-    std::optional<std::string_view> section = std::nullopt);
+    std::optional<std::string_view> section = std::nullopt, Offset log_start = Offset(0));
 
 // Calls `each` for every offset that exists in the files within [from, to], ascending; it returns
 // false to stop. Verifies each record on the way. Errors: kCorrupt naming file and position.
