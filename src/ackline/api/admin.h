@@ -335,6 +335,8 @@ class Admin {
   virtual void end_lane(std::string lane_id, Done<Removed> done) = 0;
 
   virtual void drain(bool on, Done<DrainState> done) = 0;
+  // What a drain waits for; changes nothing.
+  virtual void drain_progress(Done<DrainState> done) = 0;
   // Any thread; does not wait.
   [[nodiscard]] virtual std::vector<HealthCheck> readiness() const = 0;
 };

@@ -175,6 +175,10 @@ Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::
 
 void Edge::drain(bool on, api::Done<api::DrainState> done) {
   node_.set_draining(on);
+  drain_progress(std::move(done));
+}
+
+void Edge::drain_progress(api::Done<api::DrainState> done) {
   gather<std::uint64_t>(
       node_, executor(),
       [](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
@@ -186,9 +190,9 @@ void Edge::drain(bool on, api::Done<api::DrainState> done) {
         }
         answer(in_flight);
       },
-      [on, done = std::move(done)](const std::vector<std::uint64_t>& parts) mutable {
+      [this, done = std::move(done)](const std::vector<std::uint64_t>& parts) mutable {
         api::DrainState state;
-        state.state = on ? "draining" : "serving";
+        state.state = node_.draining() ? "draining" : "serving";
         for (const std::uint64_t part : parts) state.in_flight += part;
         done(std::move(state));
       });

@@ -78,6 +78,7 @@ class Edge final : public api::Traffic, public api::Admin {
   void end_lane(std::string lane_id, api::Done<api::Removed> done) override;
 
   void drain(bool on, api::Done<api::DrainState> done) override;
+  void drain_progress(api::Done<api::DrainState> done) override;
   [[nodiscard]] std::vector<api::HealthCheck> readiness() const override;
 
  private:

@@ -378,6 +378,24 @@ TEST(Server, DrainWaitsForItsDeadlineAndCanBeTakenBack) {
   EXPECT_EQ(api.admin("POST", "/admin/drain", R"({"deadlineMs":-1})").error(), "bad_value");
 }
 
+TEST(Server, ADrainThatWaitsDoesNotUndoTheDeleteThatCameMeanwhile) {
+  ApiDriver api;
+  api.fake_admin.drain_state = {"draining", 3};
+  testing::Wire wire = api.wire(http::ListenerKind::kAdmin);
+  wire.send(ApiDriver::request(
+      "POST", "/admin/drain", R"({"deadlineMs":60000})",
+      {{"Authorization", "Bearer sesame"}, {"Content-Type", "application/json"}}));
+  api.executor.advance(500);
+  wire.round();
+  EXPECT_EQ(wire.take(), "");
+  EXPECT_EQ(api.admin("DELETE", "/admin/drain").body, R"({"state":"serving","inFlight":3})");
+  api.executor.advance(50);
+  wire.round();
+  EXPECT_THAT(wire.take(), HasSubstr(R"({"state":"serving","inFlight":3})"));
+  EXPECT_EQ(api.fake_admin.drains, (std::vector<bool>{true, false}));
+  EXPECT_EQ(api.executor.timers(), 0U);
+}
+
 TEST(Server, ErrorsOfTheRuntimeAreItsProblems) {
   ApiDriver api;
   for (const ErrorCode code : {ErrorCode::kTopicUnknown, ErrorCode::kGroupUnknown,

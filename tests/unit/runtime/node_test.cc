@@ -181,6 +181,23 @@ TEST_F(NodeTest, Invariant14AnOfferThatAResetDroppedBeforeItsSyncDoesNotLeave) {
   EXPECT_EQ(rig.settled(Verb::kAck, "c", (*got)->front().delivery_id), "acked");
 }
 
+TEST_F(NodeTest, WhoAsksHowADrainGoesDoesNotDrain) {
+  const auto asked = [this] {
+    return *rig.ask<api::DrainState>(
+        [this](auto done) { rig.admin().drain_progress(std::move(done)); });
+  };
+  const auto drained = [this](bool on) {
+    return *rig.ask<api::DrainState>(
+        [this, on](auto done) { rig.admin().drain(on, std::move(done)); });
+  };
+  EXPECT_EQ(asked().state, "serving");
+  EXPECT_EQ(drained(true).state, "draining");
+  EXPECT_EQ(asked().state, "draining");
+  EXPECT_EQ(asked().in_flight, 3U);
+  EXPECT_EQ(drained(false).state, "serving");
+  EXPECT_EQ(asked().state, "serving");
+}
+
 TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain) {
   LogCapture log;
   const auto count = [&log](std::string_view text) {
