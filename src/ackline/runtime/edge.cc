@@ -81,8 +81,8 @@ void resolve_damaged(const log::LocalPartition& log, std::uint32_t index,
 
 }  // namespace
 
-void Edge::resolve(const TopicPtr& topic, api::Position position, Resolve what,
-                   api::Done<std::map<std::uint32_t, Offset>> done) {
+void Edge::resolve(const TopicPtr& topic, api::Position position, std::vector<std::uint32_t> only,
+                   Resolve what, api::Done<std::map<std::uint32_t, Offset>> done) {
   using Part = ResolvedPart;
   struct Collecting {
     Part part;
@@ -94,10 +94,12 @@ void Edge::resolve(const TopicPtr& topic, api::Position position, Resolve what,
   };
   gather<Part>(
       node_, executor(),
-      [topic, position, what](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
+      [topic, position, only = std::move(only), what](ShardUnit& unit,
+                                                      std::move_only_function<void(Part)> answer) {
         auto all = std::make_shared<Collecting>();
         all->answer = std::move(answer);
         for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
+          if (!only.empty() && std::ranges::find(only, i) == only.end()) continue;
           const PartitionNumber number = topic->partitions[i];
           log::LocalPartition* log = unit.shard->partition(number);
           if (log == nullptr) continue;

@@ -55,17 +55,14 @@ void Edge::reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) {
   }
   const api::Position position = query.to;
   const Resolve what = query.reset ? Resolve::kReset : Resolve::kReplay;
-  resolve(topic, position, what,
+  // Partitions that are not named may be shorter, damaged or cold: they are not asked.
+  std::vector<std::uint32_t> only = query.partitions;
+  resolve(topic, position, std::move(only), what,
           [this, topic, query = std::move(query), group = *group,
            done = std::move(done)](Result<std::map<std::uint32_t, Offset>> offsets) mutable {
             if (!offsets) {
               done(fail(offsets));
               return;
-            }
-            if (!query.partitions.empty()) {
-              std::erase_if(*offsets, [&](const auto& one) {
-                return std::ranges::find(query.partitions, one.first) == query.partitions.end();
-              });
             }
             auto shared = std::make_shared<const api::ReopenQuery>(query);
             gather<Answers>(

@@ -24,9 +24,6 @@ std::shared_ptr<const ReplaySelection> selection_of(const TopicPtr& topic, const
   selection->topic = topic;
   selection->group = group;
   for (const auto& [index, first] : from) {
-    const bool named = query.partitions.empty() ||
-                       std::ranges::find(query.partitions, index) != query.partitions.end();
-    if (!named) continue;
     const auto end = until.find(index);
     selection->ranges[index] = {
         first, end == until.end() ? std::nullopt : std::optional<Offset>(end->second)};
@@ -93,7 +90,8 @@ Result<Found> merged(std::vector<ReplayPart> parts) {
 void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
                        api::Done<api::ReopenAnswer> done) {
   const api::Position position = query.to;
-  resolve(topic, position, Resolve::kReplay,
+  std::vector<std::uint32_t> only = query.partitions;
+  resolve(topic, position, std::move(only), Resolve::kReplay,
           [this, topic, group = std::move(group), query = std::move(query),
            done = std::move(done)](Result<Offsets> from) mutable {
             if (!from) {
@@ -106,8 +104,9 @@ void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
               return;
             }
             const api::Position end = *query.until;
+            std::vector<std::uint32_t> only = query.partitions;
             resolve(
-                topic, end, Resolve::kReplay,
+                topic, end, std::move(only), Resolve::kReplay,
                 [this, topic, group = std::move(group), query = std::move(query),
                  from = std::move(*from), done = std::move(done)](Result<Offsets> until) mutable {
                   if (!until) {

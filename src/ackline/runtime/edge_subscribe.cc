@@ -55,7 +55,7 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
   const GroupPtr present = catalog().group(topic->name, *name);
   if (!present) {
     api::Position start = request.start.value_or(default_start(request));
-    resolve(topic, std::move(start), Resolve::kStart,
+    resolve(topic, std::move(start), {}, Resolve::kStart,
             [this, topic, request = std::move(request),
              done = std::move(done)](Result<std::map<std::uint32_t, Offset>> offsets) mutable {
               if (!offsets) {

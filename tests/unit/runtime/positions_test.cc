@@ -1,0 +1,86 @@
+// What a position means on the partitions of a topic: where a group starts, a replay and a reset.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/runtime/node_rig.h"
+
+namespace ackline::runtime {
+namespace {
+
+using delivery::Verb;
+using ::testing::HasSubstr;
+
+struct PositionsTest : ::testing::Test {
+  NodeRig rig;
+
+  // Ten events in partition 0, two in partition 1.
+  void SetUp() override {
+    api::TopicCreate request;
+    request.name = "t";
+    request.partitions = 2;
+    ASSERT_TRUE(rig.ask<api::TopicItem>(
+        [&](auto done) { rig.admin().create_topic(request, std::move(done)); }));
+    publish_to(0, 10);
+    publish_to(1, 2);
+    ASSERT_TRUE(rig.subscribe("c"));
+  }
+  void publish_to(std::uint32_t partition, int count) {
+    api::PublishRequest request;
+    request.topic = "t";
+    request.partition = partition;
+    for (int i = 0; i < count; ++i) {
+      event::CloudEvent made;
+      made.set("id", std::to_string(i));
+      made.set("source", "/s");
+      made.set("type", "x");
+      api::PublishEvent one;
+      event::append_frame(made, one.frame);
+      request.events.push_back(std::move(one));
+    }
+    EXPECT_TRUE(rig.ask<api::PublishResults>(
+        [&](auto done) { rig.traffic().publish(std::move(request), std::move(done)); }));
+  }
+  Result<api::ReopenAnswer> reopen(api::ReopenQuery query) {
+    query.topic = "t";
+    query.group = "g";
+    return rig.ask<api::ReopenAnswer>(
+        [&](auto done) { rig.admin().reopen(std::move(query), std::move(done)); });
+  }
+  static api::ReopenQuery reset_to(api::Position to, std::vector<std::uint32_t> partitions) {
+    api::ReopenQuery query;
+    query.reset = true;
+    query.to = std::move(to);
+    query.partitions = std::move(partitions);
+    return query;
+  }
+};
+
+TEST_F(PositionsTest, AResetOfOnePartitionIsNotHeldToTheLengthOfTheOthers) {
+  const api::Position to = api::AtOffsets{.all = Offset(5), .some = {}};
+  const auto done = reopen(reset_to(to, {0}));
+  ASSERT_TRUE(done) << done.error().detail;
+  ASSERT_EQ(done->partitions.size(), 1U);
+  EXPECT_EQ(done->partitions.at(0)->report.frontier_after, Offset(4));
+  // One that is named is.
+  const auto refused = reopen(reset_to(to, {0, 1}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kBadValue);
+  EXPECT_THAT(refused.error().detail, HasSubstr("partition 1"));
+}
+
+TEST_F(PositionsTest, AReplayByFilterTakesOnlyThePartitionsThatAreNamed) {
+  for (const std::string& id : rig.poll("c")) EXPECT_EQ(rig.settled(Verb::kAck, "c", id), "acked");
+  rig.pass(100);
+  api::ReopenQuery query;
+  query.to = api::Earliest{};
+  query.until = api::AtOffsets{.all = Offset(2), .some = {}};
+  query.partitions = {1};
+  query.dry_run = true;
+  const auto done = reopen(query);
+  ASSERT_TRUE(done) << done.error().detail;
+  ASSERT_EQ(done->partitions.size(), 1U);
+  EXPECT_EQ(done->partitions.at(1)->events, 2U);
+}
+
+}  // namespace
+}  // namespace ackline::runtime
