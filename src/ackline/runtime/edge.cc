@@ -83,6 +83,10 @@ void resolve_damaged(const log::LocalPartition& log, std::uint32_t index,
 
 void Edge::resolve(const TopicPtr& topic, api::Position position, std::vector<std::uint32_t> only,
                    Resolve what, api::Done<std::map<std::uint32_t, Offset>> done) {
+  if (auto fine = check_position(*topic, position); !fine) {
+    answer_later<std::map<std::uint32_t, Offset>>(std::move(done), fail(fine));
+    return;
+  }
   using Part = ResolvedPart;
   struct Collecting {
     Part part;
@@ -144,6 +148,17 @@ void Edge::resolve(const TopicPtr& topic, api::Position position, std::vector<st
         }
         done(std::move(all));
       });
+}
+
+Result<void> check_position(const Topic& topic, const api::Position& position) {
+  const auto* named = std::get_if<api::AtOffsets>(&position);
+  if (named == nullptr || named->some.empty()) return {};
+  const std::uint32_t highest = named->some.rbegin()->first;
+  if (highest < topic.partitions.size()) return {};
+  return fail(ErrorCode::kBadValue,
+              fmt::format("partition {} is out of range: {} has {}", highest, topic.name,
+                          topic.partitions.size()),
+              "Name partitions that the topic has.", "offsets");
 }
 
 Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::uint32_t partition,

@@ -21,6 +21,9 @@ namespace ackline::runtime {
                                                                const api::Position& position,
                                                                bool strict);
 
+// kBadValue: it names a partition that the topic does not have.
+[[nodiscard]] Result<void> check_position(const Topic& topic, const api::Position& position);
+
 struct SubscribeFacts;
 struct ReplaySelection;
 

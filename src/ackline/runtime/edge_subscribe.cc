@@ -72,6 +72,13 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
             });
     return;
   }
+  // Where a group has started stays; what is wrong is said all the same.
+  if (request.start) {
+    if (auto fine = check_position(*topic, *request.start); !fine) {
+      answer_later<api::Subscribed>(std::move(done), fail(fine));
+      return;
+    }
+  }
   const auto members = catalog().subscriptions_of_group(topic->name, *name);
   const std::int64_t idle_ms = node_.options().client_idle_ms;
   gather<GroupFacts>(

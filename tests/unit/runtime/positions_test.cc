@@ -68,6 +68,25 @@ TEST_F(PositionsTest, AResetOfOnePartitionIsNotHeldToTheLengthOfTheOthers) {
   EXPECT_THAT(refused.error().detail, HasSubstr("partition 1"));
 }
 
+TEST_F(PositionsTest, APartitionThatTheTopicDoesNotHaveIsRefusedWhereverAPositionGoesIn) {
+  const api::Position beyond = api::AtOffsets{.all = {}, .some = {{0, Offset(1)}, {9, Offset(0)}}};
+  const auto reset = reopen(reset_to(beyond, {}));
+  ASSERT_FALSE(reset);
+  EXPECT_EQ(reset.error().code, ErrorCode::kBadValue);
+  EXPECT_THAT(reset.error().detail, HasSubstr("partition 9 is out of range"));
+  for (const char* group : {"new", "g"}) {
+    api::SubscribeRequest request;
+    request.client_id = "d";
+    request.topic = "t";
+    request.group = group;
+    request.start = beyond;
+    const auto refused = rig.ask<api::Subscribed>(
+        [&](auto done) { rig.traffic().subscribe(std::move(request), std::move(done)); });
+    ASSERT_FALSE(refused) << group;
+    EXPECT_EQ(refused.error().code, ErrorCode::kBadValue);
+  }
+}
+
 TEST_F(PositionsTest, AReplayByFilterTakesOnlyThePartitionsThatAreNamed) {
   for (const std::string& id : rig.poll("c")) EXPECT_EQ(rig.settled(Verb::kAck, "c", id), "acked");
   rig.pass(100);
