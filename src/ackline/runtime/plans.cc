@@ -168,6 +168,8 @@ Result<GroupPtr> plan_group(const NodeOptions& options, const api::SubscribeRequ
     return !facts.others_live && (!strict || facts.in_flight == 0);
   });
   if (!conflicts.empty()) {
+    out.answer.topic = topic.name;
+    out.answer.group = name;
     out.answer.conflicts = std::move(conflicts);
     return GroupPtr();
   }
