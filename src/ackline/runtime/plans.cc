@@ -133,18 +133,25 @@ void fill_answer(const NodeOptions& options, const Group& group, const Subscript
   for (std::uint32_t i = 0; i < group.start.size(); ++i) answer.start[i] = group.start[i];
 }
 
+// Facts of a group that was not there, or had another policy, say nothing of this one: who lives
+// in it, and what is in flight.
+bool looked_at(const SubscribeFacts& facts, const GroupPtr& present) {
+  if (!present || !facts.group) return !present && !facts.group;
+  return encode(*facts.group) == encode(*present);
+}
+
 // Checks against what is there; fills the plan with the group's part. Null group: conflicts were
-// found.
+// found, or the facts are of another one.
 Result<GroupPtr> plan_group(const NodeOptions& options, const api::SubscribeRequest& request,
                             const SubscribeFacts& facts, const Catalog& catalog, const Topic& topic,
                             const std::string& name, WallMs now, Numbers& numbers,
                             SubscribeOutcome& out, Plan& plan) {
   const GroupPtr present = catalog.group(topic.name, name);
+  if (!looked_at(facts, present)) {
+    out.look_again = true;
+    return GroupPtr();
+  }
   if (!present) {
-    if (facts.start.empty()) {
-      out.needs_start = true;
-      return GroupPtr();
-    }
     if (auto room = below(catalog.group_count(), options.groups_max, "groups", "limits.groups");
         !room) {
       return fail(room);
