@@ -226,6 +226,8 @@ struct EventsAnswer {
   std::uint64_t scanned = 0;
   std::vector<std::uint32_t> quarantined;  // left out
 };
+// Of one redrive or purge: its offsets are one record in meta.
+inline constexpr std::uint32_t kJobEntriesMax = 100'000;
 struct DeadLetterQuery {
   std::string topic;  // the source topic
   std::optional<std::string> group;

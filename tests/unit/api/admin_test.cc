@@ -309,6 +309,24 @@ TEST(DeadLetters, RedriveAndItsOtherNameAnswerTheLane) {
       "bad_value");
 }
 
+TEST(DeadLetters, OneCallTakesNoMoreThanAJobMay) {
+  ApiDriver api;
+  api.fake_admin.lane_item.kind = "redrive";
+  api.fake_admin.lane_item.state = "running";
+  for (const std::string_view target : {"/admin/dlq/redrive", "/admin/dlq/purge"}) {
+    const std::string confirm = target.ends_with("purge") ? R"(,"confirm":true)" : "";
+    const auto ask = [&](std::string_view max) {
+      return api.admin("POST", target,
+                       R"({"topic":"jobs","max":)" + std::string(max) + confirm + "}");
+    };
+    EXPECT_EQ(ask("100000").status, 200) << target;
+    const Answer refused = ask("100001");
+    EXPECT_EQ(refused.status, 400) << target;
+    EXPECT_EQ(refused.error(), "bad_value");
+    EXPECT_THAT(refused.at("/detail"), HasSubstr("1 to 100000"));
+  }
+}
+
 TEST(DeadLetters, PurgeNeedsConfirmation) {
   ApiDriver api;
   EXPECT_EQ(api.admin("POST", "/admin/dlq/purge", R"({"topic":"jobs"})").error(),
