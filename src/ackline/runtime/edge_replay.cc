@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/replay_scan.h"
 
@@ -136,6 +137,12 @@ void Edge::replay_range(std::shared_ptr<const ReplaySelection> selection, api::R
         }
         api::ReopenAnswer answer = answer_of(*found);
         std::vector<std::shared_ptr<Lane>> lanes = {lane_of(*selection, query, std::move(*found))};
+        // Before anything is told of it: a write that is too large would fail behind the audit
+        // line.
+        if (encode(*lanes.front()).size() > node_.options().lane_record_max_bytes) {
+          done(std::unexpected(too_sparse_to_replay(lanes.front()->matched)));
+          return;
+        }
         if (query.dry_run || lanes.front()->entries.empty()) {
           done(std::move(answer));
           return;

@@ -150,6 +150,8 @@ class NodeRig {
   bool rows = false;  // `delivery.store: rocksdb`, from the next start on
   std::uint64_t segment_bytes = log::PartitionOptions{}.segment_bytes;  // the same
   std::optional<std::uint64_t> retention_bytes;                         // of topics made after it
+  std::size_t lane_record_max_bytes =
+      NodeOptions{}.lane_record_max_bytes;  // from the next start on
 
  private:
   void boot() {
@@ -162,6 +164,7 @@ class NodeRig {
     options.shard.delivery_rows = rows;
     options.shard.partition.segment_bytes = segment_bytes;
     options.default_retention.bytes = retention_bytes;
+    options.lane_record_max_bytes = lane_record_max_bytes;
     auto booted = Node::boot(std::move(options),
                              stores_.dependencies(std::vector<Executor*>(shards_, &executor),
                                                   storage, fs, metrics, ids_));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ackline/runtime/catalog_records.h"
 #include "tests/unit/runtime/node_rig.h"
 
 namespace ackline::runtime {
@@ -99,6 +100,46 @@ TEST_F(PositionsTest, AReplayByFilterTakesOnlyThePartitionsThatAreNamed) {
   ASSERT_TRUE(done) << done.error().detail;
   ASSERT_EQ(done->partitions.size(), 1U);
   EXPECT_EQ(done->partitions.at(1)->events, 2U);
+}
+
+TEST_F(PositionsTest, AReplayWhoseOffsetsDoNotFitIntoARecordIsRefusedBeforeTheAuditLine) {
+  for (const std::string& id : rig.poll("c")) EXPECT_EQ(rig.settled(Verb::kAck, "c", id), "acked");
+  rig.pass(100);
+  rig.lane_record_max_bytes = 32;
+  rig.restart();
+  const auto audited = [this] {
+    return io::read_file(rig.fs, "/data/audit.log").value().contains("group.replay");
+  };
+  api::ReopenQuery query;
+  query.to = api::Earliest{};
+  query.filter_json = "";
+  for (const bool dry_run : {true, false}) {
+    query.dry_run = dry_run;
+    const auto refused = reopen(query);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
+    EXPECT_THAT(refused.error().detail, HasSubstr("12 events match"));
+  }
+  rig.pass(100);
+  EXPECT_FALSE(audited());
+  rig.lane_record_max_bytes = NodeOptions{}.lane_record_max_bytes;
+  rig.restart();
+  ASSERT_TRUE(reopen(query));
+  rig.pass(100);
+  EXPECT_TRUE(audited());
+}
+
+// What the bound is for: the longest lists, and the largest write that meta takes.
+TEST(LaneRecords, AMillionEventsInARowFitIntoOneAndAMillionFarApartDoNot) {
+  const auto size_of = [](std::int64_t apart) {
+    Lane lane;
+    lane.kind = state::LaneKind::kReplay;
+    auto& offsets = lane.entries[0];
+    for (std::int64_t i = 0; i < 1'000'000; ++i) offsets.emplace_back(i * apart);
+    return encode(lane).size();
+  };
+  EXPECT_LE(size_of(1), NodeOptions{}.lane_record_max_bytes);
+  EXPECT_GT(size_of(100), NodeOptions{}.lane_record_max_bytes);
 }
 
 }  // namespace
