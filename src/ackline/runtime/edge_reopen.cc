@@ -21,13 +21,12 @@ Result<api::ReopenPartition> reopen_one(ShardUnit& unit, const delivery::Progres
   api::ReopenPartition out;
   out.report = *report;
   out.events = report->reopened;
-  if (report->reopened > 0) {
-    // What is opened again lies between the new frontier and the old cursor.
-    const Offset first = std::max(report->frontier_after.next(), log->log_start());
-    const Offset last = first.plus(static_cast<std::int64_t>(report->reopened) - 1);
-    out.first = first;
-    out.last = std::min(last, log->high_watermark());
-    out.bytes = log->bytes_between(first, out.last->next()).bytes;
+  if (!report->ranges.empty()) {
+    out.first = report->ranges.front().first;
+    out.last = report->ranges.back().last;
+  }
+  for (const OffsetRange& range : report->ranges) {
+    out.bytes += log->bytes_between(range.first, range.last.next()).bytes;
   }
   return out;
 }

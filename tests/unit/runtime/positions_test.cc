@@ -102,6 +102,39 @@ TEST_F(PositionsTest, AReplayByFilterTakesOnlyThePartitionsThatAreNamed) {
   EXPECT_EQ(done->partitions.at(1)->events, 2U);
 }
 
+// Frontier 2, holes at 3 and 7: a replay from 6 opens 6, 8 and 9.
+TEST_F(PositionsTest, AReplayOverHolesSaysWhatItOpensAgain) {
+  std::unique_ptr<api::Attachment> attachment;
+  const auto got = rig.ask<std::vector<channel::Delivery>>(
+      [&](auto done) { attachment = rig.traffic().poll("c", {}, 100, 100, std::move(done)); });
+  ASSERT_TRUE(got);
+  for (const channel::Delivery& one : *got) {
+    if (one.partition != PartitionIndex(0) || one.offset == Offset(3) || one.offset == Offset(7))
+      continue;
+    EXPECT_EQ(rig.settled(Verb::kAck, "c", one.delivery_id), "acked");
+  }
+  rig.pass(100);
+  const auto replay_from = [this](std::int64_t offset) {
+    api::ReopenQuery query;
+    query.to = api::AtOffsets{.all = Offset(offset), .some = {}};
+    query.partitions = {0};
+    query.dry_run = true;
+    return *reopen(query)->partitions.at(0);
+  };
+  const api::ReopenPartition some = replay_from(6);
+  EXPECT_EQ(some.report.frontier_after, Offset(2));
+  EXPECT_EQ(some.events, 3U);
+  EXPECT_EQ(some.first, Offset(6));
+  EXPECT_EQ(some.last, Offset(9));
+  const api::ReopenPartition one = replay_from(9);
+  EXPECT_EQ(one.events, 1U);
+  EXPECT_GT(one.bytes, 0U);
+  EXPECT_EQ(some.bytes, 3 * one.bytes);
+  EXPECT_EQ(replay_from(1).first, Offset(1));
+  EXPECT_EQ(replay_from(1).bytes, 7 * one.bytes);
+  EXPECT_FALSE(replay_from(10).first);
+}
+
 TEST_F(PositionsTest, AReplayWhoseOffsetsDoNotFitIntoARecordIsRefusedBeforeTheAuditLine) {
   for (const std::string& id : rig.poll("c")) EXPECT_EQ(rig.settled(Verb::kAck, "c", id), "acked");
   rig.pass(100);
