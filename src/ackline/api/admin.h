@@ -113,7 +113,7 @@ struct OffsetItem {
   std::uint32_t partition = 0;
   Offset frontier;
   Generation generation;
-  WallMs written_time;
+  std::optional<WallMs> written_time;  // nullopt: not known
 };
 
 // --- progress

@@ -124,7 +124,8 @@ TEST(Clients, ListsAndRejectHaveTheShapeOfTheContract) {
                                         .instance = "h:1",
                                         .since = WallMs(0)}};
   api.fake_admin.offset_items = {{"billing", 10, Offset(2), Generation(1), WallMs(0)},
-                                 {"billing", 9, Offset(-1), Generation(1), WallMs(0)}};
+                                 {"billing", 9, Offset(-1), Generation(1), WallMs(0)},
+                                 {"mail", 0, Offset(4), Generation(1), std::nullopt}};
   EXPECT_EQ(api.admin_get("/admin/clients?topic=orders").at("/items/0"),
             R"({"clientId":"c1","topic":"orders","group":"billing","channel":"sse",)"
             R"("connected":true,"inFlight":1,"inFlightBytes":256,"creditEvents":999,"pending":1,)"
@@ -136,6 +137,7 @@ TEST(Clients, ListsAndRejectHaveTheShapeOfTheContract) {
   EXPECT_EQ(api.admin_get("/admin/offsets?topic=orders").at("/items/0"),
             R"({"group":"billing","partition":9,"frontier":-1,"committed":0,"generation":1,)"
             R"("writtenTime":"1970-01-01T00:00:00.000Z"})");
+  EXPECT_EQ(api.admin_get("/admin/offsets?topic=orders").at("/items/2/writtenTime"), "null");
   EXPECT_EQ(api.admin_get("/admin/offsets").error(), "missing_field");
   EXPECT_EQ(api.admin("POST", "/admin/client/reject", R"({"clientId":"c1"})").body,
             R"({"clientId":"c1","removed":true,"auditId":"a-4"})");

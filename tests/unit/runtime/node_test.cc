@@ -226,6 +226,37 @@ TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain
   EXPECT_EQ(count("frontiers are exported again"), 1);
 }
 
+TEST_F(NodeTest, AnExportedOffsetIsShownWithTheTimeOfItsWriteNotOfTheQuestion) {
+  const auto shown_offset = [this] {
+    return rig
+        .ask<std::vector<api::OffsetItem>>(
+            [this](auto done) { rig.admin().offsets("t", std::move(done)); })
+        ->at(0);
+  };
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[0]), "acked");
+  rig.pass(3000);
+  const WallMs after = rig.executor.clock().wall();
+  rig.pass(5000);
+  const api::OffsetItem first = shown_offset();
+  EXPECT_EQ(first.frontier, Offset(1));
+  ASSERT_TRUE(first.written_time);
+  EXPECT_LE(*first.written_time, after);
+  rig.pass(5000);
+  EXPECT_EQ(shown_offset().written_time, first.written_time);
+  // Another one could not be written: when the one that is there was is not known any more.
+  rig.disks.offsets.set_capacity(0);
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[2]), "acked");
+  rig.pass(3000);
+  EXPECT_EQ(shown_offset().frontier, Offset(1));
+  EXPECT_FALSE(shown_offset().written_time);
+  rig.disks.offsets.set_capacity(UINT64_MAX);
+  rig.pass(3000);
+  const api::OffsetItem then = shown_offset();
+  EXPECT_EQ(then.frontier, Offset(2));
+  ASSERT_TRUE(then.written_time);
+  EXPECT_GT(*then.written_time, *first.written_time);
+}
+
 TEST_F(NodeTest, AGroupThatIsMadeAgainDoesNotInheritAFrontierThatWasExportedLate) {
   ASSERT_TRUE(rig.ask<api::Removed>(
       [this](auto done) { rig.admin().delete_group("t", "g", true, std::move(done)); }));
