@@ -55,8 +55,9 @@ void Edge::ensure_topic(std::string name, api::Done<TopicPtr> done) {
   api::TopicCreate request;
   request.name = std::move(name);
   auto made = std::make_shared<TopicPtr>();
-  change<TopicPtr>(made, plan_topic(node_.options(), std::move(request), true, made),
-                   std::move(done));
+  change<TopicPtr>(
+      made, plan_topic(node_.options(), std::move(request), true, executor().clock().wall(), made),
+      std::move(done));
 }
 
 namespace {

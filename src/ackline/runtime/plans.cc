@@ -222,8 +222,8 @@ std::string subscription_id(const Subscription& subscription) {
 }
 
 Control::Planner plan_topic(const NodeOptions& options, api::TopicCreate request,
-                            bool keep_existing, std::shared_ptr<TopicPtr> out) {
-  return [&options, request = std::move(request), keep_existing, out = std::move(out)](
+                            bool keep_existing, WallMs now, std::shared_ptr<TopicPtr> out) {
+  return [&options, request = std::move(request), keep_existing, now, out = std::move(out)](
              const Catalog& catalog, Numbers& numbers) -> Result<Plan> {
     if (auto fine = event::check_topic_name(request.name); !fine) return fail(fine);
     if (TopicPtr present = catalog.topic(request.name)) {
@@ -252,6 +252,7 @@ Control::Planner plan_topic(const NodeOptions& options, api::TopicCreate request
     topic->name = request.name;
     topic->incarnation = Incarnation(numbers.incarnation++);
     topic->partitioner = *kind;
+    topic->created_at = now;
     topic->retention = request.retention;
     if (!topic->retention.age_ms) topic->retention.age_ms = options.default_retention.age_ms;
     if (!topic->retention.bytes) topic->retention.bytes = options.default_retention.bytes;

@@ -14,7 +14,8 @@ namespace ackline::runtime {
 
 // `keep_existing`: a topic that is there is the result (made by use); else it is kAlreadyExists.
 [[nodiscard]] Control::Planner plan_topic(const NodeOptions& options, api::TopicCreate request,
-                                          bool keep_existing, std::shared_ptr<TopicPtr> out);
+                                          bool keep_existing, WallMs now,
+                                          std::shared_ptr<TopicPtr> out);
 
 // What was asked of the shards before a subscribe is planned.
 struct SubscribeFacts {

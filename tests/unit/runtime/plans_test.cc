@@ -22,7 +22,7 @@ class Plans : public testing::Test {
     request.name = name;
     request.partitions = partitions;
     auto out = std::make_shared<TopicPtr>();
-    EXPECT_TRUE(run(plan_topic(options, request, false, out)));
+    EXPECT_TRUE(run(plan_topic(options, request, false, WallMs(7), out)));
     return *out;
   }
   Result<SubscribeOutcome> subscribe(api::SubscribeRequest request, SubscribeFacts facts = {}) {
@@ -68,9 +68,10 @@ TEST_F(Plans, EachTopicGetsNumbersThatNoOtherHad) {
 TEST_F(Plans, AnExistingTopicIsKeptByUseAndRefusedByCreate) {
   const TopicPtr made = make_topic("a");
   auto out = std::make_shared<TopicPtr>();
-  ASSERT_TRUE(run(plan_topic(options, request_for("a"), true, out)));
+  ASSERT_TRUE(run(plan_topic(options, request_for("a"), true, WallMs(8), out)));
   EXPECT_EQ(*out, made);
-  const auto refused = run(plan_topic(options, request_for("a"), false, out));
+  EXPECT_EQ(made->created_at, WallMs(7));
+  const auto refused = run(plan_topic(options, request_for("a"), false, WallMs(8), out));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kAlreadyExists);
 }
@@ -222,7 +223,7 @@ TEST_F(Plans, LimitsAreSaid) {
   options.topics_max = 1;
   make_topic("a");
   auto out = std::make_shared<TopicPtr>();
-  const auto refused = run(plan_topic(options, request_for("b"), true, out));
+  const auto refused = run(plan_topic(options, request_for("b"), true, WallMs(8), out));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kRateLimited);
   EXPECT_NE(refused.error().remedy.find("limits.topics"), std::string::npos);
