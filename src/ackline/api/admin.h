@@ -113,7 +113,7 @@ struct OffsetItem {
   std::uint32_t partition = 0;
   Offset frontier;
   Generation generation;
-  WallMs written_time;
+  std::optional<WallMs> written_time;  // nullopt: not known
 };
 
 // --- progress
@@ -226,6 +226,8 @@ struct EventsAnswer {
   std::uint64_t scanned = 0;
   std::vector<std::uint32_t> quarantined;  // left out
 };
+// Of one redrive or purge: its offsets are one record in meta.
+inline constexpr std::uint32_t kJobEntriesMax = 100'000;
 struct DeadLetterQuery {
   std::string topic;  // the source topic
   std::optional<std::string> group;
@@ -335,6 +337,8 @@ class Admin {
   virtual void end_lane(std::string lane_id, Done<Removed> done) = 0;
 
   virtual void drain(bool on, Done<DrainState> done) = 0;
+  // What a drain waits for; changes nothing.
+  virtual void drain_progress(Done<DrainState> done) = 0;
   // Any thread; does not wait.
   [[nodiscard]] virtual std::vector<HealthCheck> readiness() const = 0;
 };

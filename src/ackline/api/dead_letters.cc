@@ -13,6 +13,9 @@
 namespace ackline::api {
 namespace {
 
+constexpr std::string_view kMaxRemedy =
+    "Leave it out to take as many as one call may, and call again for the rest.";
+
 constexpr std::size_t kMaxIds = 10'000;
 constexpr Word<std::string_view> kReasons[] = {{"max_attempts", "max_attempts"},
                                                {"max_restarts", "max_restarts"},
@@ -142,7 +145,7 @@ void redrive(const Api& api, Call& call) {
   RedriveRequest request;
   request.which = read_selection(input);
   read_ids(input, request.which);
-  request.which.max = input.whole32("max", {1, 1'000'000'000}, "Leave it out to take all.");
+  request.which.max = input.whole32("max", {1, kJobEntriesMax}, kMaxRemedy);
   request.rate_per_second =
       input.whole32("ratePerSecond", {1, 1'000'000}, "Leave it out for the default of 100.")
           .value_or(kDefaultRate);
@@ -161,7 +164,7 @@ void purge_dead_letters(const Api& api, Call& call) {
   Input input = call.only_body(kFields);
   DeadLetterQuery query = read_selection(input);
   read_ids(input, query);
-  query.max = input.whole32("max", {1, 1'000'000'000}, "Leave it out to take all.");
+  query.max = input.whole32("max", {1, kJobEntriesMax}, kMaxRemedy);
   confirmed(input, "purging dead letters");
   if (input.failed()) {
     call.responder.respond(input.error());

@@ -35,15 +35,20 @@ std::string health_json(const std::vector<HealthCheck>& checks, bool& ok) {
   return writer.end_array().end_object().take();
 }
 
-// A drain that waits until nothing is in flight, or for its deadline.
+// A drain that waits until nothing is in flight, for its deadline, or until it is taken back.
 struct Draining : std::enable_shared_from_this<Draining> {
   Draining(const Api& of, http::Responder to, MonoMs until)
       : api(of), responder(std::move(to)), deadline(until) {}
 
-  void look() {
+  // Asked for once: later looks must not undo the DELETE that came meanwhile.
+  void begin() {
     api.admin().drain(true, [self = shared_from_this()](Result<DrainState> state) {
       self->seen(std::move(state));
     });
+  }
+  void look() {
+    api.admin().drain_progress(
+        [self = shared_from_this()](Result<DrainState> state) { self->seen(std::move(state)); });
   }
   void seen(Result<DrainState> state) {
     if (!state) {
@@ -52,7 +57,7 @@ struct Draining : std::enable_shared_from_this<Draining> {
     }
     Executor& executor = api.services.executor;
     const MonoMs now = executor.clock().mono();
-    if (state->in_flight == 0 || now >= deadline) {
+    if (state->in_flight == 0 || now >= deadline || state->state != "draining") {
       answer(*state);
     } else if (responder.open()) {
       executor.schedule(std::min(deadline, now.plus(api.options.drain_poll_ms)),
@@ -152,7 +157,7 @@ void drain(const Api& api, Call& call) {
     return;
   }
   const MonoMs deadline = api.services.executor.clock().mono().plus(deadline_ms);
-  std::make_shared<Draining>(api, std::move(call.responder), deadline)->look();
+  std::make_shared<Draining>(api, std::move(call.responder), deadline)->begin();
 }
 
 void undrain(const Api& api, Call& call) {

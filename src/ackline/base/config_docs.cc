@@ -155,7 +155,7 @@ std::string config_reference_markdown() {
       "Where "
       "going on would not do what was asked (a gate, TLS, another event log), it refuses "
       "instead.\n\n"
-      "This page is made from the declarations in `src/ackline/base/config_keys.cc` by "
+      "This page is made from the declarations in `src/ackline/base/config_table.cc` by "
       "`tools/update-config-docs`.\n\n"
       "| key | type | default | allowed | |\n|---|---|---|---|---|\n";
   for (const ConfigKey& key : config_keys()) {

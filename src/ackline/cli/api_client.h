@@ -19,8 +19,9 @@ namespace ackline::cli {
 struct ApiOptions {
   std::string server = "http://127.0.0.1:10105";
   std::string admin = "http://127.0.0.1:10106";
-  std::string token = {};                    // "": read from `data_path`/admin.token
-  std::string data_path = "./ackline-data";  //
+  std::string token = {};  // "": read from `data_path`/admin.token
+  std::string data_path = "./ackline-data";
+  bool data_named = false;  // with --data, which may be the default's very name
   std::int64_t timeout_ms = 60'000;
 };
 

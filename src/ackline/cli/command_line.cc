@@ -284,7 +284,8 @@ ParsedCommand parse_command_line(std::span<const std::string> arguments,
     api.admin = admin_beside(api.server);
   }
   if (api.token.empty()) static_cast<void>(from_environment("ACKLINE_TOKEN", api.token));
-  if (parser.data->count() == 0) {
+  api.data_named = parser.data->count() > 0;
+  if (!api.data_named) {
     static_cast<void>(from_environment("ACKLINE_DATA_PATH", api.data_path));
   }
   for (const Parser::Leaf& leaf : parser.leaves) {

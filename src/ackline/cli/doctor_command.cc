@@ -169,8 +169,8 @@ Result<ExitCode> doctor(Context& context) {
   io::PosixFileSystem fs;
   // --data, or what the configuration says.
   const std::string& configured = report.config.string("data.path");
-  const bool named = context.api.options().data_path != ApiOptions{}.data_path;
-  const std::string data = named ? context.api.options().data_path : configured;
+  const ApiOptions& api = context.api.options();
+  const std::string data = api.data_named ? api.data_path : configured;
   if (context.args.flag("repair")) return repair(context, fs, data);
   if (context.args.flag("dry-run") || context.args.has("backup")) {
     return usage(context, "--backup and --dry-run are for --repair");

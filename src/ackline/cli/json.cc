@@ -1,6 +1,6 @@
 #include "ackline/cli/json.h"
 
-#include <boost/json.hpp>
+#include <charconv>
 
 #include "ackline/base/json_text.h"
 #include "ackline/event/json_scan.h"
@@ -8,109 +8,100 @@
 namespace ackline::cli {
 namespace {
 
-namespace json = boost::json;
+using event::JsonKind;
 
 // Data may be as deep as the server takes it; events stand in the objects and lists of answers.
 constexpr std::size_t kDepthMax = event::kMaxJsonDepth + 32;
 
-const json::value* as_value(const void* value) {
-  return static_cast<const json::value*>(value);
-}
-
 }  // namespace
 
 Result<Json> Json::parse(std::string_view text) {
-  boost::system::error_code error;
-  json::parse_options options;
-  options.max_depth = kDepthMax;
-  auto document = std::make_shared<json::value>(
-      json::parse(json::string_view(text.data(), text.size()), error, {}, options));
-  if (error) {
-    return fail(ErrorCode::kBadJson, "this is not JSON: " + error.message());
+  if (auto fine = event::check_utf8(text); !fine) {
+    return fail(ErrorCode::kBadJson, "this is not JSON: " + fine.error().detail);
   }
-  Json out;
-  out.value_ = document.get();
-  out.document_ = std::move(document);
-  return out;
+  auto document = std::make_shared<const std::string>(text);
+  const auto value = event::json_document(*document, kDepthMax);
+  if (!value) return fail(ErrorCode::kBadJson, "this is not JSON: " + value.error().detail);
+  return Json(std::move(document), *value);
 }
 
 Json Json::operator[](std::string_view member) const {
   Json out;
   if (!is_object()) return out;
-  const auto* found =
-      as_value(value_)->get_object().if_contains(json::string_view(member.data(), member.size()));
-  if (found == nullptr) return out;
-  out.document_ = document_;
-  out.value_ = found;
+  event::JsonMember one;
+  for (event::JsonWalker walker(value_); walker.next(one);) {
+    // Of equal names the last counts.
+    if (event::json_string(one.name) == member) out = Json(document_, one.value);
+  }
   return out;
 }
 
 bool Json::is_null() const {
-  return value_ == nullptr || as_value(value_)->is_null();
+  return event::json_kind(value_) == JsonKind::kNull;
 }
 bool Json::is_object() const {
-  return value_ != nullptr && as_value(value_)->is_object();
+  return event::json_kind(value_) == JsonKind::kObject;
 }
 bool Json::is_array() const {
-  return value_ != nullptr && as_value(value_)->is_array();
+  return event::json_kind(value_) == JsonKind::kArray;
 }
 
 std::string Json::text(std::string_view if_null) const {
   if (is_null()) return std::string(if_null);
-  if (const auto* string = as_value(value_)->if_string()) return {string->data(), string->size()};
+  if (event::json_kind(value_) == JsonKind::kString) {
+    if (auto string = event::json_string(value_)) return std::move(*string);
+  }
   return dump();
 }
 
 std::int64_t Json::integer(std::int64_t if_not) const {
-  if (value_ == nullptr) return if_not;
-  if (const auto* number = as_value(value_)->if_int64()) return *number;
-  return if_not;
+  std::int64_t number = 0;
+  const char* end = value_.data() + value_.size();
+  const auto [stop, failed] = std::from_chars(value_.data(), end, number);
+  return failed == std::errc() && stop == end ? number : if_not;
 }
 
 bool Json::boolean() const {
-  const auto* truth = value_ == nullptr ? nullptr : as_value(value_)->if_bool();
-  return truth != nullptr && *truth;
+  return event::json_kind(value_) == JsonKind::kTrue;
 }
 
 std::size_t Json::size() const {
-  if (is_array()) return as_value(value_)->get_array().size();
-  return is_object() ? as_value(value_)->get_object().size() : 0;
+  return is_array() ? items().size() : members().size();
 }
 
 std::vector<Json> Json::items() const {
   std::vector<Json> out;
   if (!is_array()) return out;
-  for (const json::value& item : as_value(value_)->get_array()) {
-    Json one;
-    one.document_ = document_;
-    one.value_ = &item;
-    out.push_back(std::move(one));
-  }
+  std::string_view item;
+  for (event::JsonWalker walker(value_); walker.next(item);) out.push_back(Json(document_, item));
   return out;
 }
 
 std::vector<std::pair<std::string, Json>> Json::members() const {
   std::vector<std::pair<std::string, Json>> out;
   if (!is_object()) return out;
-  for (const auto& member : as_value(value_)->get_object()) {
-    Json one;
-    one.document_ = document_;
-    one.value_ = &member.value();
-    out.emplace_back(std::string(member.key()), std::move(one));
+  event::JsonMember member;
+  for (event::JsonWalker walker(value_); walker.next(member);) {
+    out.emplace_back(event::json_string(member.name).value_or(std::string(member.name)),
+                     Json(document_, member.value));
   }
   return out;
 }
 
+// Space between tokens goes, so that it is one line; every token stays as it was written.
 std::string Json::dump() const {
-  if (value_ == nullptr) return "null";
-  // Doubles as people write them: Boost would print 12.4 as 1.24E1.
-  if (const auto* number = as_value(value_)->if_double()) {
-    std::string text = std::to_string(*number);
-    text.resize(text.find_last_not_of('0') + 1);
-    if (text.ends_with('.')) text += '0';
-    return text;
+  if (value_.empty()) return "null";
+  std::string out;
+  out.reserve(value_.size());
+  bool in_string = false;
+  bool escaped = false;
+  for (const char c : value_) {
+    const bool space = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (!space || in_string) out += c;
+    if (c == '"' && !escaped) in_string = !in_string;
+    escaped = in_string && c == '\\' && !escaped;
   }
-  return json::serialize(*as_value(value_));
+  return out;
 }
 
 JsonObject& JsonObject::name(std::string_view name) {

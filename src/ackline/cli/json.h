@@ -1,7 +1,8 @@
 // JSON as the commands need it: read answers, write bodies.
 //
-// `Json` is a view into a parsed document that it shares; a missing member is null, so that paths
-// can be followed without a check at each step. Any thread once parsed.
+// `Json` is a piece of a checked text that it shares; a missing member is null, so that paths can
+// be followed without a check at each step. What is passed on keeps its tokens as they were
+// written: the digits of numbers, the escapes of strings. Any thread once parsed.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +28,21 @@ class Json {
   [[nodiscard]] bool is_array() const;
   // A string as it is, other values as JSON, `if_null` for null.
   [[nodiscard]] std::string text(std::string_view if_null = "") const;
+  // `if_not` also for a number with a fraction, an exponent, or more than 64 bits.
   [[nodiscard]] std::int64_t integer(std::int64_t if_not = 0) const;
   [[nodiscard]] bool boolean() const;  // true only for true
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::vector<Json> items() const;
   [[nodiscard]] std::vector<std::pair<std::string, Json>> members() const;
+  // On one line, without space between tokens.
   [[nodiscard]] std::string dump() const;
 
  private:
-  std::shared_ptr<const void> document_;
-  const void* value_ = nullptr;
+  Json(std::shared_ptr<const std::string> document, std::string_view value)
+      : document_(std::move(document)), value_(value) {}
+
+  std::shared_ptr<const std::string> document_;
+  std::string_view value_;  // of the document; "" is null
 };
 
 // `JsonObject().text("topic", "orders").integer("max", 5).str()`

@@ -85,8 +85,8 @@ Result<ExitCode> run_server(Context& context) {
   auto sources = config_sources(context.args);
   if (!sources) return fail(sources);
   // --data is every command's; to a server it says where to keep it all.
-  const std::string& data = context.api.options().data_path;
-  if (data != ApiOptions{}.data_path) sources->definitions.push_back("data.path=" + data);
+  const ApiOptions& api = context.api.options();
+  if (api.data_named) sources->definitions.push_back("data.path=" + api.data_path);
   auto config = Config::load(*sources);
   if (!config) return fail(config);
   const std::string ready_file = context.args.text("ready-file");

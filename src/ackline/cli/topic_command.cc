@@ -9,12 +9,14 @@
 namespace ackline::cli {
 namespace {
 
-std::int64_t event_count(const Json& topic) {
+// A dash when it is not known: a quarantined partition has no numbers.
+std::string shown_events(const Json& topic) {
   std::int64_t count = 0;
   for (const auto& [partition, offsets] : topic["offsets"].members()) {
+    if (offsets["highWatermark"].is_null() || offsets["logStart"].is_null()) return shown(Json());
     count += offsets["highWatermark"].integer() - offsets["logStart"].integer() + 1;
   }
-  return count;
+  return std::to_string(count);
 }
 
 std::string state_of(const Json& topic) {
@@ -71,9 +73,8 @@ Result<ExitCode> list(Context& context) {
   return show_list(
       context, Target("/admin/topics"), 0,
       [&](const Json& topic) {
-        table.add({topic["name"].text(), shown(topic["partitions"]),
-                   std::to_string(event_count(topic)), shown_bytes(topic["bytes"]),
-                   topic["partitioner"].text(), state_of(topic)});
+        table.add({topic["name"].text(), shown(topic["partitions"]), shown_events(topic),
+                   shown_bytes(topic["bytes"]), topic["partitioner"].text(), state_of(topic)});
       },
       [&] { context.console.out(table.empty() ? "no topics\n" : table.render()); });
 }

@@ -224,6 +224,7 @@ class Dispatcher::Impl {
                                          std::span<const Offset> kept);
   void start_generation(Progress& progress, Generation generation, Offset from);
   [[nodiscard]] static std::uint64_t settled_from(const Progress& progress, Offset from);
+  [[nodiscard]] static std::vector<OffsetRange> ranges_from(const Progress& progress, Offset from);
 
   // --- reorder.cc
   void reorder(Progress& progress);

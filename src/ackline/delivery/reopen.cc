@@ -120,6 +120,24 @@ std::uint64_t Dispatcher::Impl::settled_from(const Progress& progress, Offset fr
   return count;
 }
 
+// Where those are.
+std::vector<OffsetRange> Dispatcher::Impl::ranges_from(const Progress& progress, Offset from) {
+  const frontier::Frontier& frontier = progress.frontier;
+  std::vector<OffsetRange> ranges;
+  if (from < frontier.committed()) {
+    ranges.push_back({from, frontier.value()});
+  }
+  for (auto range = frontier.next_settled_range(from); range;
+       range = frontier.next_settled_range(range->last.next())) {
+    if (ranges.size() == ReopenReport::kRangesMax) {
+      ranges.back().last = range->last;
+    } else {
+      ranges.push_back(*range);
+    }
+  }
+  return ranges;
+}
+
 Result<ReopenReport> Dispatcher::Impl::replay(ProgressKey key, Offset from, bool dry_run) {
   Progress* progress = find(key);
   if (progress == nullptr || progress->is_lane()) {
@@ -134,6 +152,7 @@ Result<ReopenReport> Dispatcher::Impl::replay(ProgressKey key, Offset from, bool
   ReopenReport report{.frontier_before = frontier.value(),
                       .frontier_after = after,
                       .reopened = settled_from(*progress, from),
+                      .ranges = ranges_from(*progress, from),
                       .generation = progress->generation.next()};
   if (dry_run) {
     return report;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ackline/base/offset_range.h"
 #include "ackline/base/types.h"
 #include "ackline/delivery/delivery_id.h"
 #include "ackline/state/records.h"
@@ -91,6 +92,10 @@ struct ReopenReport {
   Offset frontier_before;
   Offset frontier_after;
   std::uint64_t reopened = 0;
+  // Of a replay: where the events lie that are open again, ascending. At most `kRangesMax`; with
+  // more of them the last one spans the rest, also what lies in between.
+  static constexpr std::size_t kRangesMax = 1000;
+  std::vector<OffsetRange> ranges = {};
   std::uint64_t skipped = 0;
   std::uint64_t dropped_in_flight = 0;
   Generation generation;

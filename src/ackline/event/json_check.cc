@@ -1,6 +1,7 @@
 // The check of JSON text: RFC 8259, without building anything.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <utility>
@@ -29,11 +30,14 @@ bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
+// The deepest that may be asked for: an event as deep as it may be, in the answer that holds it.
+constexpr std::size_t kDepthEnd = kMaxJsonDepth + 32;
+
 // Checks one document, without recursion: the open arrays and objects are bits.
 class Checker {
  public:
   Checker(std::string_view text, std::size_t max_depth)
-      : text_(text), max_depth_(max_depth < kMaxJsonDepth ? max_depth : kMaxJsonDepth) {}
+      : text_(text), max_depth_(std::min(max_depth, kDepthEnd)) {}
 
   Result<std::string_view> document() {
     skip_space();
@@ -244,7 +248,7 @@ class Checker {
   std::size_t max_depth_;
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
-  std::bitset<kMaxJsonDepth> objects_;
+  std::bitset<kDepthEnd> objects_;
   std::string problem_;
 };
 

@@ -55,8 +55,9 @@ void Edge::ensure_topic(std::string name, api::Done<TopicPtr> done) {
   api::TopicCreate request;
   request.name = std::move(name);
   auto made = std::make_shared<TopicPtr>();
-  change<TopicPtr>(made, plan_topic(node_.options(), std::move(request), true, made),
-                   std::move(done));
+  change<TopicPtr>(
+      made, plan_topic(node_.options(), std::move(request), true, executor().clock().wall(), made),
+      std::move(done));
 }
 
 namespace {
@@ -81,8 +82,12 @@ void resolve_damaged(const log::LocalPartition& log, std::uint32_t index,
 
 }  // namespace
 
-void Edge::resolve(const TopicPtr& topic, api::Position position, Resolve what,
-                   api::Done<std::map<std::uint32_t, Offset>> done) {
+void Edge::resolve(const TopicPtr& topic, api::Position position, std::vector<std::uint32_t> only,
+                   Resolve what, api::Done<std::map<std::uint32_t, Offset>> done) {
+  if (auto fine = check_position(*topic, position); !fine) {
+    answer_later<std::map<std::uint32_t, Offset>>(std::move(done), fail(fine));
+    return;
+  }
   using Part = ResolvedPart;
   struct Collecting {
     Part part;
@@ -94,10 +99,12 @@ void Edge::resolve(const TopicPtr& topic, api::Position position, Resolve what,
   };
   gather<Part>(
       node_, executor(),
-      [topic, position, what](ShardUnit& unit, std::move_only_function<void(Part)> answer) {
+      [topic, position, only = std::move(only), what](ShardUnit& unit,
+                                                      std::move_only_function<void(Part)> answer) {
         auto all = std::make_shared<Collecting>();
         all->answer = std::move(answer);
         for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
+          if (!only.empty() && std::ranges::find(only, i) == only.end()) continue;
           const PartitionNumber number = topic->partitions[i];
           log::LocalPartition* log = unit.shard->partition(number);
           if (log == nullptr) continue;
@@ -144,6 +151,17 @@ void Edge::resolve(const TopicPtr& topic, api::Position position, Resolve what,
       });
 }
 
+Result<void> check_position(const Topic& topic, const api::Position& position) {
+  const auto* named = std::get_if<api::AtOffsets>(&position);
+  if (named == nullptr || named->some.empty()) return {};
+  const std::uint32_t highest = named->some.rbegin()->first;
+  if (highest < topic.partitions.size()) return {};
+  return fail(ErrorCode::kBadValue,
+              fmt::format("partition {} is out of range: {} has {}", highest, topic.name,
+                          topic.partitions.size()),
+              "Name partitions that the topic has.", "offsets");
+}
+
 Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::uint32_t partition,
                                                  const api::Position& position, bool strict) {
   const Offset end = log.high_watermark().next();
@@ -175,6 +193,10 @@ Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::
 
 void Edge::drain(bool on, api::Done<api::DrainState> done) {
   node_.set_draining(on);
+  drain_progress(std::move(done));
+}
+
+void Edge::drain_progress(api::Done<api::DrainState> done) {
   gather<std::uint64_t>(
       node_, executor(),
       [](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
@@ -186,9 +208,9 @@ void Edge::drain(bool on, api::Done<api::DrainState> done) {
         }
         answer(in_flight);
       },
-      [on, done = std::move(done)](const std::vector<std::uint64_t>& parts) mutable {
+      [this, done = std::move(done)](const std::vector<std::uint64_t>& parts) mutable {
         api::DrainState state;
-        state.state = on ? "draining" : "serving";
+        state.state = node_.draining() ? "draining" : "serving";
         for (const std::uint64_t part : parts) state.in_flight += part;
         done(std::move(state));
       });

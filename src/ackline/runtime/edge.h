@@ -21,6 +21,9 @@ namespace ackline::runtime {
                                                                const api::Position& position,
                                                                bool strict);
 
+// kBadValue: it names a partition that the topic does not have.
+[[nodiscard]] Result<void> check_position(const Topic& topic, const api::Position& position);
+
 struct SubscribeFacts;
 struct ReplaySelection;
 
@@ -78,6 +81,7 @@ class Edge final : public api::Traffic, public api::Admin {
   void end_lane(std::string lane_id, api::Done<api::Removed> done) override;
 
   void drain(bool on, api::Done<api::DrainState> done) override;
+  void drain_progress(api::Done<api::DrainState> done) override;
   [[nodiscard]] std::vector<api::HealthCheck> readiness() const override;
 
  private:
@@ -121,11 +125,12 @@ class Edge final : public api::Traffic, public api::Admin {
                    api::PublishRequest request, api::Done<api::PublishResults> done);
   [[nodiscard]] Result<TopicPtr> require_topic(std::string_view name);
   [[nodiscard]] Result<GroupPtr> require_group(std::string_view topic, std::string_view group);
-  // Position -> first offset of every partition of the topic, asked from the shards that own them.
-  // `kReset`: offsets outside the log are refused. What it is for decides of damaged partitions.
+  // Position -> first offset of the partitions in `only` (empty: every one of the topic), asked
+  // from the shards that own them. `kReset`: offsets outside the log are refused. What it is for
+  // decides of damaged partitions.
   enum class Resolve : std::uint8_t { kStart, kReplay, kReset };
-  void resolve(const TopicPtr& topic, api::Position position, Resolve what,
-               api::Done<std::map<std::uint32_t, Offset>> done);
+  void resolve(const TopicPtr& topic, api::Position position, std::vector<std::uint32_t> only,
+               Resolve what, api::Done<std::map<std::uint32_t, Offset>> done);
   void start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem sum,
                    api::Done<api::LaneItem> done);
   // A replay by filter; `group` and the partitions named are there (edge_replay.cc).

@@ -8,10 +8,11 @@
 namespace ackline::runtime {
 namespace {
 
-constexpr std::uint64_t kJobEntriesMax =
-    100'000;  // of one redrive or purge: its offsets are one record in meta
-
 using Parts = std::vector<DeadLetterPart>;
+
+std::uint32_t job_max(const api::DeadLetterQuery& which) {
+  return std::min(which.max.value_or(api::kJobEntriesMax), api::kJobEntriesMax);
+}
 
 void scan_all(Node& node, Executor& home, std::shared_ptr<const DeadLetterSelection> selection,
               std::move_only_function<void(Result<Parts>)> done) {
@@ -139,7 +140,7 @@ void Edge::browse_dead(api::DeadLetterQuery query, api::Done<api::DeadLetterPage
 
 void Edge::purge_dead(api::DeadLetterQuery which, api::Done<api::Purged> done) {
   auto topic = require_topic(which.topic);
-  which.max = which.max.value_or(static_cast<std::uint32_t>(kJobEntriesMax));
+  which.max = job_max(which);
   auto selection = topic ? selection_of(*topic, which) : Result<DeadLetterSelection>(fail(topic));
   if (!selection) {
     answer_later<api::Purged>(std::move(done), fail(selection));
@@ -207,7 +208,7 @@ void Edge::redrive(api::RedriveRequest request, api::Done<api::LaneItem> done) {
       topic = fail(group);
     }
   }
-  request.which.max = request.which.max.value_or(static_cast<std::uint32_t>(kJobEntriesMax));
+  request.which.max = job_max(request.which);
   auto selection =
       topic ? selection_of(*topic, request.which) : Result<DeadLetterSelection>(fail(topic));
   if (!selection) {

@@ -341,6 +341,27 @@ void Edge::reject_client(std::string client_id, api::Done<api::Removed> done) {
               });
 }
 
+namespace {
+
+// By record; only of those that this shard has written.
+using WrittenTimes = std::vector<std::optional<WallMs>>;
+
+WrittenTimes written_times(ShardUnit& unit, const std::string& name,
+                           const std::vector<state::OffsetRecord>& records) {
+  WrittenTimes times(records.size());
+  const TopicPtr topic = unit.shard->catalog().topic(name);
+  for (std::size_t i = 0; topic && i < records.size(); ++i) {
+    const auto& [key, value] = records[i];
+    const GroupPtr group = unit.shard->catalog().group(name, key.group);
+    if (!group || key.partition.value() >= topic->partitions.size()) continue;
+    times[i] =
+        unit.shard->exported_at({group->number, topic->partitions[key.partition.value()]}, value);
+  }
+  return times;
+}
+
+}  // namespace
+
 void Edge::offsets(std::string topic, api::Done<std::vector<api::OffsetItem>> done) {
   if (auto found = require_topic(topic); !found) {
     answer_later<std::vector<api::OffsetItem>>(std::move(done), fail(found));
@@ -351,17 +372,28 @@ void Edge::offsets(std::string topic, api::Done<std::vector<api::OffsetItem>> do
   node_.deps().storage.run(
       storage_lane::offsets(),
       [this, read, topic] { *read = node_.deps().offsets.read_all_offsets(topic); }, executor(),
-      [read, now = executor().clock().wall(), done = std::move(done)]() mutable {
+      [this, read, topic, done = std::move(done)]() mutable {
         if (!*read) {
           done(fail(*read));
           return;
         }
-        std::vector<api::OffsetItem> items;
-        for (const state::OffsetRecord& record : **read) {
-          items.push_back({record.key.group, record.key.partition.value(), record.value.frontier,
-                           record.value.generation, now});
-        }
-        done(std::move(items));
+        gather<WrittenTimes>(
+            node_, executor(),
+            [read, topic](ShardUnit& unit, std::move_only_function<void(WrittenTimes)> answer) {
+              answer(written_times(unit, topic, **read));
+            },
+            [read, done = std::move(done)](const std::vector<WrittenTimes>& parts) mutable {
+              std::vector<api::OffsetItem> items;
+              for (std::size_t i = 0; i < (*read)->size(); ++i) {
+                const auto& [key, value] = (**read)[i];
+                auto& item = items.emplace_back(api::OffsetItem{
+                    key.group, key.partition.value(), value.frontier, value.generation, {}});
+                for (const WrittenTimes& part : parts) {
+                  if (part[i]) item.written_time = part[i];
+                }
+              }
+              done(std::move(items));
+            });
       });
 }
 

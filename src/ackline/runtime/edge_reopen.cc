@@ -21,13 +21,12 @@ Result<api::ReopenPartition> reopen_one(ShardUnit& unit, const delivery::Progres
   api::ReopenPartition out;
   out.report = *report;
   out.events = report->reopened;
-  if (report->reopened > 0) {
-    // What is opened again lies between the new frontier and the old cursor.
-    const Offset first = std::max(report->frontier_after.next(), log->log_start());
-    const Offset last = first.plus(static_cast<std::int64_t>(report->reopened) - 1);
-    out.first = first;
-    out.last = std::min(last, log->high_watermark());
-    out.bytes = log->bytes_between(first, out.last->next()).bytes;
+  if (!report->ranges.empty()) {
+    out.first = report->ranges.front().first;
+    out.last = report->ranges.back().last;
+  }
+  for (const OffsetRange& range : report->ranges) {
+    out.bytes += log->bytes_between(range.first, range.last.next()).bytes;
   }
   return out;
 }
@@ -55,17 +54,14 @@ void Edge::reopen(api::ReopenQuery query, api::Done<api::ReopenAnswer> done) {
   }
   const api::Position position = query.to;
   const Resolve what = query.reset ? Resolve::kReset : Resolve::kReplay;
-  resolve(topic, position, what,
+  // Partitions that are not named may be shorter, damaged or cold: they are not asked.
+  std::vector<std::uint32_t> only = query.partitions;
+  resolve(topic, position, std::move(only), what,
           [this, topic, query = std::move(query), group = *group,
            done = std::move(done)](Result<std::map<std::uint32_t, Offset>> offsets) mutable {
             if (!offsets) {
               done(fail(offsets));
               return;
-            }
-            if (!query.partitions.empty()) {
-              std::erase_if(*offsets, [&](const auto& one) {
-                return std::ranges::find(query.partitions, one.first) == query.partitions.end();
-              });
             }
             auto shared = std::make_shared<const api::ReopenQuery>(query);
             gather<Answers>(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/replay_scan.h"
 
@@ -24,9 +25,6 @@ std::shared_ptr<const ReplaySelection> selection_of(const TopicPtr& topic, const
   selection->topic = topic;
   selection->group = group;
   for (const auto& [index, first] : from) {
-    const bool named = query.partitions.empty() ||
-                       std::ranges::find(query.partitions, index) != query.partitions.end();
-    if (!named) continue;
     const auto end = until.find(index);
     selection->ranges[index] = {
         first, end == until.end() ? std::nullopt : std::optional<Offset>(end->second)};
@@ -93,7 +91,8 @@ Result<Found> merged(std::vector<ReplayPart> parts) {
 void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
                        api::Done<api::ReopenAnswer> done) {
   const api::Position position = query.to;
-  resolve(topic, position, Resolve::kReplay,
+  std::vector<std::uint32_t> only = query.partitions;
+  resolve(topic, position, std::move(only), Resolve::kReplay,
           [this, topic, group = std::move(group), query = std::move(query),
            done = std::move(done)](Result<Offsets> from) mutable {
             if (!from) {
@@ -106,8 +105,9 @@ void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
               return;
             }
             const api::Position end = *query.until;
+            std::vector<std::uint32_t> only = query.partitions;
             resolve(
-                topic, end, Resolve::kReplay,
+                topic, end, std::move(only), Resolve::kReplay,
                 [this, topic, group = std::move(group), query = std::move(query),
                  from = std::move(*from), done = std::move(done)](Result<Offsets> until) mutable {
                   if (!until) {
@@ -137,6 +137,12 @@ void Edge::replay_range(std::shared_ptr<const ReplaySelection> selection, api::R
         }
         api::ReopenAnswer answer = answer_of(*found);
         std::vector<std::shared_ptr<Lane>> lanes = {lane_of(*selection, query, std::move(*found))};
+        // Before anything is told of it: a write that is too large would fail behind the audit
+        // line.
+        if (encode(*lanes.front()).size() > node_.options().lane_record_max_bytes) {
+          done(std::unexpected(too_sparse_to_replay(lanes.front()->matched)));
+          return;
+        }
         if (query.dry_run || lanes.front()->entries.empty()) {
           done(std::move(answer));
           return;

@@ -55,7 +55,7 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
   const GroupPtr present = catalog().group(topic->name, *name);
   if (!present) {
     api::Position start = request.start.value_or(default_start(request));
-    resolve(topic, std::move(start), Resolve::kStart,
+    resolve(topic, std::move(start), {}, Resolve::kStart,
             [this, topic, request = std::move(request),
              done = std::move(done)](Result<std::map<std::uint32_t, Offset>> offsets) mutable {
               if (!offsets) {
@@ -72,6 +72,13 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
             });
     return;
   }
+  // Where a group has started stays; what is wrong is said all the same.
+  if (request.start) {
+    if (auto fine = check_position(*topic, *request.start); !fine) {
+      answer_later<api::Subscribed>(std::move(done), fail(fine));
+      return;
+    }
+  }
   const auto members = catalog().subscriptions_of_group(topic->name, *name);
   const std::int64_t idle_ms = node_.options().client_idle_ms;
   gather<GroupFacts>(
@@ -87,14 +94,17 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
         const std::int64_t now = unit.executor.clock().wall().value();
         for (const SubscriptionPtr& one : members) {
           if (one->client_id == client) continue;
-          const auto seen = unit.sessions->last_seen(one->client_id);
-          if (seen && now - seen->value() < idle_ms) facts.others_live = true;
+          // One that has subscribed again just now may not be marked as seen yet.
+          WallMs seen = one->last_seen_at;
+          if (const auto at = unit.sessions->last_seen(one->client_id)) seen = std::max(seen, *at);
+          if (now - seen.value() < idle_ms) facts.others_live = true;
         }
         answer(facts);
       },
-      [this, request = std::move(request),
+      [this, present, request = std::move(request),
        done = std::move(done)](const std::vector<GroupFacts>& parts) mutable {
         SubscribeFacts facts;
+        facts.group = present;
         for (const GroupFacts& part : parts) {
           facts.others_live = facts.others_live || part.others_live;
           facts.in_flight += part.in_flight;
@@ -113,9 +123,8 @@ void Edge::finish_subscribe(api::SubscribeRequest request, SubscribeFacts facts,
                             done = std::move(done)](Result<SubscribeOutcome> outcome) mutable {
                              if (!outcome) {
                                done(fail(outcome));
-                             } else if (outcome->needs_start) {
-                               // The group went away between the look and the change: once more,
-                               // now with a start.
+                             } else if (outcome->look_again) {
+                               // The group came, went or changed between the look and the change.
                                subscribe(std::move(request), std::move(done));
                              } else {
                                mark_seen(request.client_id, std::move(request.caller.remote));

@@ -110,7 +110,7 @@ void Edge::create_topic(api::TopicCreate request, api::Done<api::TopicItem> done
   std::string name = request.name;
   auto made = std::make_shared<TopicPtr>();
   change<TopicPtr>(
-      made, plan_topic(node_.options(), std::move(request), false, made),
+      made, plan_topic(node_.options(), std::move(request), false, executor().clock().wall(), made),
       [this, name = std::move(name), done = std::move(done)](Result<TopicPtr> outcome) mutable {
         if (!outcome) {
           done(fail(outcome));

@@ -58,6 +58,8 @@ struct NodeOptions {
   std::uint32_t partitions_max = 10'000;  // of one topic
   std::string instance_url;               // what clients are told
   std::string instance_id;
+  // A lane's offsets are one value in meta; the numbers that are written with it take the rest.
+  std::size_t lane_record_max_bytes = meta::kTransactionMaxBytes - 4096;
   std::uint64_t random_seed = 1;
 };
 

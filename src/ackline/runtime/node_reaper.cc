@@ -19,7 +19,6 @@ void Node::arm_reaper() {
 }
 
 void Node::reap() {
-  // Nobody to look after: the next subscription arms it again.
   gather<std::vector<SessionView>>(
       *this, control_executor(),
       [](ShardUnit& unit, std::move_only_function<void(std::vector<SessionView>)> answer) {

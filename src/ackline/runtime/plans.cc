@@ -133,18 +133,25 @@ void fill_answer(const NodeOptions& options, const Group& group, const Subscript
   for (std::uint32_t i = 0; i < group.start.size(); ++i) answer.start[i] = group.start[i];
 }
 
+// Facts of a group that was not there, or had another policy, say nothing of this one: who lives
+// in it, and what is in flight.
+bool looked_at(const SubscribeFacts& facts, const GroupPtr& present) {
+  if (!present || !facts.group) return !present && !facts.group;
+  return encode(*facts.group) == encode(*present);
+}
+
 // Checks against what is there; fills the plan with the group's part. Null group: conflicts were
-// found.
+// found, or the facts are of another one.
 Result<GroupPtr> plan_group(const NodeOptions& options, const api::SubscribeRequest& request,
                             const SubscribeFacts& facts, const Catalog& catalog, const Topic& topic,
                             const std::string& name, WallMs now, Numbers& numbers,
                             SubscribeOutcome& out, Plan& plan) {
   const GroupPtr present = catalog.group(topic.name, name);
+  if (!looked_at(facts, present)) {
+    out.look_again = true;
+    return GroupPtr();
+  }
   if (!present) {
-    if (facts.start.empty()) {
-      out.needs_start = true;
-      return GroupPtr();
-    }
     if (auto room = below(catalog.group_count(), options.groups_max, "groups", "limits.groups");
         !room) {
       return fail(room);
@@ -168,6 +175,8 @@ Result<GroupPtr> plan_group(const NodeOptions& options, const api::SubscribeRequ
     return !facts.others_live && (!strict || facts.in_flight == 0);
   });
   if (!conflicts.empty()) {
+    out.answer.topic = topic.name;
+    out.answer.group = name;
     out.answer.conflicts = std::move(conflicts);
     return GroupPtr();
   }
@@ -213,8 +222,8 @@ std::string subscription_id(const Subscription& subscription) {
 }
 
 Control::Planner plan_topic(const NodeOptions& options, api::TopicCreate request,
-                            bool keep_existing, std::shared_ptr<TopicPtr> out) {
-  return [&options, request = std::move(request), keep_existing, out = std::move(out)](
+                            bool keep_existing, WallMs now, std::shared_ptr<TopicPtr> out) {
+  return [&options, request = std::move(request), keep_existing, now, out = std::move(out)](
              const Catalog& catalog, Numbers& numbers) -> Result<Plan> {
     if (auto fine = event::check_topic_name(request.name); !fine) return fail(fine);
     if (TopicPtr present = catalog.topic(request.name)) {
@@ -243,6 +252,7 @@ Control::Planner plan_topic(const NodeOptions& options, api::TopicCreate request
     topic->name = request.name;
     topic->incarnation = Incarnation(numbers.incarnation++);
     topic->partitioner = *kind;
+    topic->created_at = now;
     topic->retention = request.retention;
     if (!topic->retention.age_ms) topic->retention.age_ms = options.default_retention.age_ms;
     if (!topic->retention.bytes) topic->retention.bytes = options.default_retention.bytes;

@@ -14,17 +14,19 @@ namespace ackline::runtime {
 
 // `keep_existing`: a topic that is there is the result (made by use); else it is kAlreadyExists.
 [[nodiscard]] Control::Planner plan_topic(const NodeOptions& options, api::TopicCreate request,
-                                          bool keep_existing, std::shared_ptr<TopicPtr> out);
+                                          bool keep_existing, WallMs now,
+                                          std::shared_ptr<TopicPtr> out);
 
 // What was asked of the shards before a subscribe is planned.
 struct SubscribeFacts {
+  GroupPtr group;                         // as it was then; null: it was not there
   std::map<std::uint32_t, Offset> start;  // resolved, for a group that has to be made
   bool others_live = false;               // another client of the group was seen within client.idle
   std::uint64_t in_flight = 0;            // of the group
 };
 struct SubscribeOutcome {
   api::Subscribed answer;
-  bool needs_start = false;  // the group has to be made and `facts.start` is empty
+  bool look_again = false;  // the group came, went or changed after the facts were gathered
 };
 [[nodiscard]] Control::Planner plan_subscribe(const NodeOptions& options,
                                               api::SubscribeRequest request, SubscribeFacts facts,

@@ -127,11 +127,25 @@ void step(const WalkPtr& walk) {
 
 }  // namespace
 
-Error too_many_to_replay(std::uint64_t max_events) {
-  return Error{ErrorCode::kTooLarge,
-               fmt::format("more than {} events match; a lane takes no more at a time", max_events),
+namespace {
+
+Error too_large_a_replay(std::string detail) {
+  return Error{ErrorCode::kTooLarge, std::move(detail),
                "Narrow it with from and until, partitions or filter, and replay the rest after it.",
                "filter"};
+}
+
+}  // namespace
+
+Error too_many_to_replay(std::uint64_t max_events) {
+  return too_large_a_replay(
+      fmt::format("more than {} events match; a lane takes no more at a time", max_events));
+}
+
+Error too_sparse_to_replay(std::uint64_t events) {
+  return too_large_a_replay(fmt::format(
+      "{} events match, too far apart for one lane: their offsets do not fit into its record",
+      events));
 }
 
 void scan_replay(Shard& shard, std::shared_ptr<const ReplaySelection> selection,

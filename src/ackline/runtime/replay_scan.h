@@ -45,7 +45,8 @@ struct ReplayPart {
 
 void scan_replay(Shard& shard, std::shared_ptr<const ReplaySelection> selection,
                  std::move_only_function<void(ReplayPart)> done);
-// The error of a replay that means too much.
+// The error of a replay that means too much: too many events, or too far apart for one record.
 [[nodiscard]] Error too_many_to_replay(std::uint64_t max_events);
+[[nodiscard]] Error too_sparse_to_replay(std::uint64_t events);
 
 }  // namespace ackline::runtime

@@ -139,6 +139,8 @@ class Shard final : public delivery::DispatcherPort {
   [[nodiscard]] Health health() const;
   // As of the end of the last turn; any thread.
   [[nodiscard]] Health health_view() const;
+  [[nodiscard]] std::optional<WallMs> exported_at(delivery::ProgressKey key,
+                                                  const state::OffsetValue& value) const;
   [[nodiscard]] const io::Journal& own_journal() const { return *journal_; }
   [[nodiscard]] ShardIndex index() const { return options_.index; }
   [[nodiscard]] MonoMs now() const { return deps_.executor.clock().mono(); }
@@ -330,14 +332,14 @@ class Shard final : public delivery::DispatcherPort {
   } due_;
   Executor::TimerId timer_ = 0;
   std::optional<MonoMs> timer_at_;
-  std::optional<MonoMs>
-      expected_at_;  // when the armed timer should fire: a later turn means a stall
+  std::optional<MonoMs> expected_at_;  // of the armed timer: a later turn means a stall
 
   std::unique_ptr<CheckpointJob> checkpoint_;
   std::uint64_t last_checkpoint_bytes_ = 0;
   // What the last checkpoint could not cut: a quarantined partition keeps its records.
   std::uint64_t journaled_floor_ = 0;
-  std::map<delivery::ProgressKey, state::OffsetValue> exported_;
+  // With the time of the write, once it is done.
+  std::map<delivery::ProgressKey, std::pair<state::OffsetValue, std::optional<WallMs>>> exported_;
   bool checkpoint_wanted_ = false;
   MonoMs checkpoint_not_before_;  // after one that failed
   bool exporting_ = false;

@@ -292,8 +292,8 @@ void Shard::export_offsets() {
           const state::OffsetValue value{place->topic->incarnation, progress->generation,
                                          progress->frontier};
           auto& last = exported_[key];
-          if (last == value) continue;
-          last = value;
+          if (last.first == value) continue;
+          last = {value, std::nullopt};
           records.push_back({{group->topic, group->name, place->index}, value});
         }
         return records;
@@ -318,7 +318,12 @@ void Shard::export_offsets() {
               if (change == Repeated::Change::kWorksAgain) {
                 log_info("frontiers are exported again", {{"shard", options_.index}});
               }
-              if (*moved) return;
+              if (*moved) {
+                for (auto& [key, last] : exported_) {
+                  if (!last.second) last.second = wall();
+                }
+                return;
+              }
               deps_.metrics.counter(metric::kOffsetWriteFailures)->add();
               exported_.clear();  // all of it again next time
               unexported_ = true;
@@ -327,6 +332,13 @@ void Shard::export_offsets() {
                        {{"shard", options_.index}, {"error", moved->error().detail}});
             });
       });
+}
+
+std::optional<WallMs> Shard::exported_at(delivery::ProgressKey key,
+                                         const state::OffsetValue& value) const {
+  const auto last = exported_.find(key);
+  if (last == exported_.end() || last->second.first != value) return std::nullopt;
+  return last->second.second;
 }
 
 void Shard::flush_tails() {

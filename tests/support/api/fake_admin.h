@@ -151,8 +151,10 @@ class FakeAdmin final : public Admin {
   }
   void drain(bool on, Done<DrainState> done) override {
     drains.push_back(on);
-    answer(std::move(done), on ? drain_state : DrainState{"serving", drain_state.in_flight});
+    drain_state.state = on ? "draining" : "serving";
+    answer(std::move(done), drain_state);
   }
+  void drain_progress(Done<DrainState> done) override { answer(std::move(done), drain_state); }
   [[nodiscard]] std::vector<HealthCheck> readiness() const override { return health; }
 
  private:

@@ -124,7 +124,8 @@ TEST(Clients, ListsAndRejectHaveTheShapeOfTheContract) {
                                         .instance = "h:1",
                                         .since = WallMs(0)}};
   api.fake_admin.offset_items = {{"billing", 10, Offset(2), Generation(1), WallMs(0)},
-                                 {"billing", 9, Offset(-1), Generation(1), WallMs(0)}};
+                                 {"billing", 9, Offset(-1), Generation(1), WallMs(0)},
+                                 {"mail", 0, Offset(4), Generation(1), std::nullopt}};
   EXPECT_EQ(api.admin_get("/admin/clients?topic=orders").at("/items/0"),
             R"({"clientId":"c1","topic":"orders","group":"billing","channel":"sse",)"
             R"("connected":true,"inFlight":1,"inFlightBytes":256,"creditEvents":999,"pending":1,)"
@@ -136,6 +137,7 @@ TEST(Clients, ListsAndRejectHaveTheShapeOfTheContract) {
   EXPECT_EQ(api.admin_get("/admin/offsets?topic=orders").at("/items/0"),
             R"({"group":"billing","partition":9,"frontier":-1,"committed":0,"generation":1,)"
             R"("writtenTime":"1970-01-01T00:00:00.000Z"})");
+  EXPECT_EQ(api.admin_get("/admin/offsets?topic=orders").at("/items/2/writtenTime"), "null");
   EXPECT_EQ(api.admin_get("/admin/offsets").error(), "missing_field");
   EXPECT_EQ(api.admin("POST", "/admin/client/reject", R"({"clientId":"c1"})").body,
             R"({"clientId":"c1","removed":true,"auditId":"a-4"})");
@@ -309,6 +311,24 @@ TEST(DeadLetters, RedriveAndItsOtherNameAnswerTheLane) {
       "bad_value");
 }
 
+TEST(DeadLetters, OneCallTakesNoMoreThanAJobMay) {
+  ApiDriver api;
+  api.fake_admin.lane_item.kind = "redrive";
+  api.fake_admin.lane_item.state = "running";
+  for (const std::string_view target : {"/admin/dlq/redrive", "/admin/dlq/purge"}) {
+    const std::string confirm = target.ends_with("purge") ? R"(,"confirm":true)" : "";
+    const auto ask = [&](std::string_view max) {
+      return api.admin("POST", target,
+                       R"({"topic":"jobs","max":)" + std::string(max) + confirm + "}");
+    };
+    EXPECT_EQ(ask("100000").status, 200) << target;
+    const Answer refused = ask("100001");
+    EXPECT_EQ(refused.status, 400) << target;
+    EXPECT_EQ(refused.error(), "bad_value");
+    EXPECT_THAT(refused.at("/detail"), HasSubstr("1 to 100000"));
+  }
+}
+
 TEST(DeadLetters, PurgeNeedsConfirmation) {
   ApiDriver api;
   EXPECT_EQ(api.admin("POST", "/admin/dlq/purge", R"({"topic":"jobs"})").error(),
@@ -376,6 +396,24 @@ TEST(Server, DrainWaitsForItsDeadlineAndCanBeTakenBack) {
   EXPECT_EQ(api.admin("DELETE", "/admin/drain").body, R"({"state":"serving","inFlight":0})");
   EXPECT_FALSE(api.fake_admin.drains.back());
   EXPECT_EQ(api.admin("POST", "/admin/drain", R"({"deadlineMs":-1})").error(), "bad_value");
+}
+
+TEST(Server, ADrainThatWaitsDoesNotUndoTheDeleteThatCameMeanwhile) {
+  ApiDriver api;
+  api.fake_admin.drain_state = {"draining", 3};
+  testing::Wire wire = api.wire(http::ListenerKind::kAdmin);
+  wire.send(ApiDriver::request(
+      "POST", "/admin/drain", R"({"deadlineMs":60000})",
+      {{"Authorization", "Bearer sesame"}, {"Content-Type", "application/json"}}));
+  api.executor.advance(500);
+  wire.round();
+  EXPECT_EQ(wire.take(), "");
+  EXPECT_EQ(api.admin("DELETE", "/admin/drain").body, R"({"state":"serving","inFlight":3})");
+  api.executor.advance(50);
+  wire.round();
+  EXPECT_THAT(wire.take(), HasSubstr(R"({"state":"serving","inFlight":3})"));
+  EXPECT_EQ(api.fake_admin.drains, (std::vector<bool>{true, false}));
+  EXPECT_EQ(api.executor.timers(), 0U);
 }
 
 TEST(Server, ErrorsOfTheRuntimeAreItsProblems) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ackline/cli/command_line.h"
 #include "ackline/cli/commands.h"
 #include "ackline/cli/data_examination.h"
 #include "tests/unit/cli/console_collector.h"
@@ -11,6 +12,7 @@ namespace ackline::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class DoctorTest : public StoppedServer {};
 
@@ -88,7 +90,7 @@ TEST_F(DoctorTest, TheCommandEndsWithOneWhenThereIsDamage) {
   const auto run = [&] {
     CollectedText text;
     Console console(collecting(text));
-    ApiClient api(ApiOptions{.data_path = path()});
+    ApiClient api(ApiOptions{.data_path = path(), .data_named = true});
     const Args args;
     Context context{args, console, api, true};
     const auto code = doctor_commands().front().run(context);
@@ -98,6 +100,31 @@ TEST_F(DoctorTest, TheCommandEndsWithOneWhenThereIsDamage) {
   EXPECT_EQ(run(), ExitCode::kOk);
   flip(find(path() + "/log", ".log"), 5000);
   EXPECT_EQ(run(), ExitCode::kFailed);
+}
+
+// A repair of the directory that the file names, which nobody asked for, would be the harm.
+TEST_F(DoctorTest, ADirectoryThatIsNamedIsMeantAlsoWhenItIsTheDefault) {
+  start_server();
+  stop_server();
+  const std::string file = directory_.path() + "/prod.yaml";
+  ASSERT_TRUE(io::write_file_atomic(fs_, file, "data:\n  path: " + path() + "\n"));
+  const std::vector<CommandSpec> commands = all_commands();
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"doctor", "-c", file, "--output", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ParsedCommand parsed = parse_command_line(words, commands, {});
+    CollectedText text;
+    Console console(collecting(text));
+    ApiClient api(parsed.global.api);
+    Context context{parsed.args, console, api, parsed.global.json};
+    EXPECT_NE(parsed.command, nullptr) << parsed.message;
+    if (parsed.command != nullptr) EXPECT_TRUE(parsed.command->run(context));
+    return text.out;
+  };
+  EXPECT_THAT(run({}), HasSubstr(path()));
+  const std::string named = run({"--data", ApiOptions{}.data_path});
+  EXPECT_THAT(named, Not(HasSubstr(path())));
+  EXPECT_THAT(named, HasSubstr(ApiOptions{}.data_path));
 }
 
 }  // namespace

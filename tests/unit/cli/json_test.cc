@@ -30,6 +30,29 @@ TEST(Json, ReadsWhatTheServerTakesHoweverDeep) {
   EXPECT_FALSE(Json::parse(std::string(100'000, '[') + std::string(100'000, ']')));
 }
 
+TEST(Json, WhatIsPassedOnKeepsItsDigitsAndEscapes) {
+  const auto json = Json::parse(
+      "[ {\"a\" : 12.4,\n \"b\":[1e2, 98765432109876543210 , 0.10,-0.0],\r\n\t\"c\":"
+      R"("\u00e9 \" \\" } , 12.40 ])");
+  ASSERT_TRUE(json);
+  const auto items = json->items();
+  ASSERT_EQ(items.size(), 2U);
+  EXPECT_EQ(items[0].dump(),
+            R"({"a":12.4,"b":[1e2,98765432109876543210,0.10,-0.0],"c":"\u00e9 \" \\"})");
+  EXPECT_EQ(items[1].text(), "12.40");
+  EXPECT_EQ(items[0]["b"].dump(), "[1e2,98765432109876543210,0.10,-0.0]");
+  EXPECT_EQ(items[0]["b"].items()[1].integer(-1), -1);
+  EXPECT_EQ(items[0]["c"].text(), "\u00e9 \" \\");
+}
+
+TEST(Json, OfEqualNamesTheLastCountsAndWhatIsNoJsonIsRefused) {
+  EXPECT_EQ((*Json::parse(R"({"a":1,"\u0061":2})"))["a"].integer(), 2);
+  for (const std::string_view bad :
+       {"", " ", "{}{}", "nul", "01", "\"\x01\"", "\"\xff\"", "[1,]"}) {
+    EXPECT_FALSE(Json::parse(bad)) << bad;
+  }
+}
+
 TEST(Json, AViewKeepsItsDocument) {
   Json inner;
   {

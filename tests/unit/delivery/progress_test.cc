@@ -114,6 +114,26 @@ TEST_F(ProgressTest, Invariant5ReplayAboveAHoleLeavesWhatIsSettledBelowIt) {
   EXPECT_EQ(progress().generation, Generation(2));
 }
 
+TEST_F(ProgressTest, AReplaySaysWhereItsEventsLieAndBoundsTheList) {
+  const auto count = 2 * static_cast<int>(ReopenReport::kRangesMax) + 10;
+  append_many(count);
+  for (const auto& [number, client] : clients) d->set_window(number, 5000, 1U << 30U);
+  run();
+  std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), static_cast<std::size_t>(count));
+  for (const std::size_t i : {0U, 1U, 3U, 4U, 6U}) EXPECT_TRUE(ack(got[i]));
+  using Ranges = std::vector<OffsetRange>;
+  EXPECT_EQ(d->replay(kKey, Offset(1), true, now)->ranges,
+            (Ranges{{Offset(1), Offset(1)}, {Offset(3), Offset(4)}, {Offset(6), Offset(6)}}));
+  EXPECT_EQ(d->replay(kKey, Offset(4), true, now)->ranges,
+            (Ranges{{Offset(4), Offset(4)}, {Offset(6), Offset(6)}}));
+  EXPECT_EQ(d->replay(kKey, Offset(7), true, now)->ranges, Ranges{});
+  for (std::size_t i = 8; i < got.size(); i += 2) EXPECT_TRUE(ack(got[i]));
+  const auto many = d->replay(kKey, Offset(0), true, now);
+  ASSERT_EQ(many->ranges.size(), ReopenReport::kRangesMax);
+  EXPECT_EQ(many->ranges.back().last, Offset(count - 2));
+}
+
 TEST_F(ProgressTest, Invariant5ResetDropsWhatIsInFlight) {
   append_many(6);
   run();

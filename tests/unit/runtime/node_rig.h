@@ -151,6 +151,8 @@ class NodeRig {
   std::size_t batch_bytes = ShardOptions{}.batch_bytes;  // the same
   std::uint64_t segment_bytes = log::PartitionOptions{}.segment_bytes;  // the same
   std::optional<std::uint64_t> retention_bytes;                         // of topics made after it
+  std::size_t lane_record_max_bytes =
+      NodeOptions{}.lane_record_max_bytes;  // from the next start on
 
  private:
   void boot() {
@@ -164,6 +166,7 @@ class NodeRig {
     options.shard.batch_bytes = batch_bytes;
     options.shard.partition.segment_bytes = segment_bytes;
     options.default_retention.bytes = retention_bytes;
+    options.lane_record_max_bytes = lane_record_max_bytes;
     auto booted = Node::boot(std::move(options),
                              stores_.dependencies(std::vector<Executor*>(shards_, &executor),
                                                   storage, fs, metrics, ids_));

@@ -182,6 +182,23 @@ TEST_F(NodeTest, Invariant14AnOfferThatAResetDroppedBeforeItsSyncDoesNotLeave) {
   EXPECT_EQ(rig.settled(Verb::kAck, "c", (*got)->front().delivery_id), "acked");
 }
 
+TEST_F(NodeTest, WhoAsksHowADrainGoesDoesNotDrain) {
+  const auto asked = [this] {
+    return *rig.ask<api::DrainState>(
+        [this](auto done) { rig.admin().drain_progress(std::move(done)); });
+  };
+  const auto drained = [this](bool on) {
+    return *rig.ask<api::DrainState>(
+        [this, on](auto done) { rig.admin().drain(on, std::move(done)); });
+  };
+  EXPECT_EQ(asked().state, "serving");
+  EXPECT_EQ(drained(true).state, "draining");
+  EXPECT_EQ(asked().state, "draining");
+  EXPECT_EQ(asked().in_flight, 3U);
+  EXPECT_EQ(drained(false).state, "serving");
+  EXPECT_EQ(asked().state, "serving");
+}
+
 TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain) {
   LogCapture log;
   const auto count = [&log](std::string_view text) {
@@ -208,6 +225,37 @@ TEST_F(NodeTest, AnExportThatFailsEverySecondIsLoggedOnceAndOnceWhenItWorksAgain
   }
   EXPECT_EQ(count("frontiers could not be exported"), 1);
   EXPECT_EQ(count("frontiers are exported again"), 1);
+}
+
+TEST_F(NodeTest, AnExportedOffsetIsShownWithTheTimeOfItsWriteNotOfTheQuestion) {
+  const auto shown_offset = [this] {
+    return rig
+        .ask<std::vector<api::OffsetItem>>(
+            [this](auto done) { rig.admin().offsets("t", std::move(done)); })
+        ->at(0);
+  };
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[0]), "acked");
+  rig.pass(3000);
+  const WallMs after = rig.executor.clock().wall();
+  rig.pass(5000);
+  const api::OffsetItem first = shown_offset();
+  EXPECT_EQ(first.frontier, Offset(1));
+  ASSERT_TRUE(first.written_time);
+  EXPECT_LE(*first.written_time, after);
+  rig.pass(5000);
+  EXPECT_EQ(shown_offset().written_time, first.written_time);
+  // Another one could not be written: when the one that is there was is not known any more.
+  rig.disks.offsets.set_capacity(0);
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", ids[2]), "acked");
+  rig.pass(3000);
+  EXPECT_EQ(shown_offset().frontier, Offset(1));
+  EXPECT_FALSE(shown_offset().written_time);
+  rig.disks.offsets.set_capacity(UINT64_MAX);
+  rig.pass(3000);
+  const api::OffsetItem then = shown_offset();
+  EXPECT_EQ(then.frontier, Offset(2));
+  ASSERT_TRUE(then.written_time);
+  EXPECT_GT(*then.written_time, *first.written_time);
 }
 
 TEST_F(NodeTest, AGroupThatIsMadeAgainDoesNotInheritAFrontierThatWasExportedLate) {

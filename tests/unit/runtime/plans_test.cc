@@ -22,10 +22,12 @@ class Plans : public testing::Test {
     request.name = name;
     request.partitions = partitions;
     auto out = std::make_shared<TopicPtr>();
-    EXPECT_TRUE(run(plan_topic(options, request, false, out)));
+    EXPECT_TRUE(run(plan_topic(options, request, false, WallMs(7), out)));
     return *out;
   }
   Result<SubscribeOutcome> subscribe(api::SubscribeRequest request, SubscribeFacts facts = {}) {
+    const auto name = group_of(request, catalog);
+    if (!facts.group && name) facts.group = catalog.group(request.topic, *name);
     if (facts.start.empty()) facts.start = {{0, Offset(5)}, {1, Offset(0)}};
     auto out = std::make_shared<SubscribeOutcome>();
     auto plan =
@@ -66,9 +68,10 @@ TEST_F(Plans, EachTopicGetsNumbersThatNoOtherHad) {
 TEST_F(Plans, AnExistingTopicIsKeptByUseAndRefusedByCreate) {
   const TopicPtr made = make_topic("a");
   auto out = std::make_shared<TopicPtr>();
-  ASSERT_TRUE(run(plan_topic(options, request_for("a"), true, out)));
+  ASSERT_TRUE(run(plan_topic(options, request_for("a"), true, WallMs(8), out)));
   EXPECT_EQ(*out, made);
-  const auto refused = run(plan_topic(options, request_for("a"), false, out));
+  EXPECT_EQ(made->created_at, WallMs(7));
+  const auto refused = run(plan_topic(options, request_for("a"), false, WallMs(8), out));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kAlreadyExists);
 }
@@ -106,6 +109,32 @@ TEST_F(Plans, APolicyThatDiffersIsAConflictWhileOthersLive) {
   ASSERT_TRUE(taken);
   EXPECT_TRUE(taken->answer.conflicts.empty());
   EXPECT_EQ(catalog.group("a", "default")->policy.max_attempts, 9U);
+}
+
+TEST_F(Plans, FactsOfAGroupThatCameOrChangedSinceAreGatheredAgain) {
+  make_topic("a");
+  const auto plan_with = [this](SubscribeFacts facts) {
+    facts.start = {{0, Offset(0)}, {1, Offset(0)}};
+    auto out = std::make_shared<SubscribeOutcome>();
+    auto want = request("c2", "a");
+    want.max_attempts = 9;
+    const auto plan =
+        plan_subscribe(options, want, std::move(facts), WallMs(1000), out)(catalog, numbers);
+    EXPECT_TRUE(plan);
+    EXPECT_EQ(plan->delta.empty(), out->look_again);
+    return out->look_again;
+  };
+  ASSERT_TRUE(subscribe(request("c1", "a")));
+  SubscribeFacts facts;
+  EXPECT_TRUE(plan_with(facts));  // it was not there
+  facts.group = catalog.group("a", "default");
+  EXPECT_FALSE(plan_with(facts));
+  auto want = request("c1", "a");
+  want.max_attempts = 7;
+  ASSERT_TRUE(subscribe(want));
+  EXPECT_TRUE(plan_with(facts));  // it had another policy
+  catalog.apply(RemoveGroup{"a", "default"});
+  EXPECT_TRUE(plan_with(facts));  // it is gone
 }
 
 TEST_F(Plans, OrderingChangesOnlyWithNothingInFlight) {
@@ -194,7 +223,7 @@ TEST_F(Plans, LimitsAreSaid) {
   options.topics_max = 1;
   make_topic("a");
   auto out = std::make_shared<TopicPtr>();
-  const auto refused = run(plan_topic(options, request_for("b"), true, out));
+  const auto refused = run(plan_topic(options, request_for("b"), true, WallMs(8), out));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kRateLimited);
   EXPECT_NE(refused.error().remedy.find("limits.topics"), std::string::npos);
