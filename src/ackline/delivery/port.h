@@ -108,7 +108,7 @@ class DispatcherPort {
   virtual void deliver(Offer offer) = 0;
   // The lease of `id` ended and the client should forget it (an outbox that has not sent it yet
   // drops it).
-  virtual void withdrawn(ClientNumber client, const DeliveryId& id) = 0;
+  virtual void withdrawn(ClientNumber /*client*/, const DeliveryId& /*id*/) {}
   // Append the event to the dead-letter partition; answer by Dispatcher::dead_lettered in the same
   // journal batch.
   virtual void dead_letter(DeadLetterRequest request) = 0;

@@ -72,10 +72,6 @@ void Shard::deliver(delivery::Offer offer) {
   }
 }
 
-// A poll is answered as soon as it has something and a stream has sent what it got: nothing is held
-// back to be dropped.
-void Shard::withdrawn(ClientNumber /*client*/, const delivery::DeliveryId& /*id*/) {}
-
 void Shard::dead_letter(delivery::DeadLetterRequest request) {
   dead_letters_.push_back(std::move(request));
   schedule_turn();

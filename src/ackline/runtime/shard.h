@@ -97,9 +97,7 @@ class Shard final : public delivery::DispatcherPort {
   void disconnected(ClientNumber client);
   void withdraw(const delivery::DeliveryId& id);
 
-  // --- reports: captured after this turn's batch, handed over when that batch is synced (invariant
-  // 13)
-
+  // --- reports: captured after this turn's batch, handed over when it is synced (invariant 13)
   // An error instead, when this turn's batch cannot be written or synced: what is only in memory is
   // nobody's progress.
   template <class T>
@@ -119,8 +117,7 @@ class Shard final : public delivery::DispatcherPort {
   void trim_dead_letters(const Topic& topic);
   // Writes what is only in memory to the segment files, for who reads them (the lag audit).
   void flush_tails();
-  // Runs `attempt` until it answers something else than kTimeout, bringing in what it lacks in
-  // between.
+  // Runs `attempt`, bringing in what it lacks, until it answers something else than kTimeout.
   void read_cold(PartitionNumber number, Offset at, std::move_only_function<bool()> attempt);
   // The same for a search by append time.
   void read_cold_time(PartitionNumber number, WallMs at, std::move_only_function<bool()> attempt);
@@ -204,7 +201,6 @@ class Shard final : public delivery::DispatcherPort {
   delivery::ReadStatus read(delivery::ProgressKey key, Offset from, std::uint32_t max_events,
                             std::uint32_t max_bytes, log::ReadBatch& out) override;
   void deliver(delivery::Offer offer) override;
-  void withdrawn(ClientNumber client, const delivery::DeliveryId& id) override;
   void dead_letter(delivery::DeadLetterRequest request) override;
   void count(delivery::ProgressKey key, delivery::DeliveryEvent what,
              std::uint64_t events) override;
@@ -247,7 +243,6 @@ class Shard final : public delivery::DispatcherPort {
                      std::vector<std::pair<PublishDone, Offset>>& done);
   [[nodiscard]] Result<void> room_for(std::uint64_t bytes);
   void look_at_disk();
-
   // Dead letters (shard_dead_letters.cc).
   void write_dead_letters();
   void write_dead_letter(const delivery::DeadLetterRequest& request, const log::StoredEvent& event);
@@ -255,7 +250,6 @@ class Shard final : public delivery::DispatcherPort {
   void wait_for_dead_letter(const delivery::SettleRequest& request, bool again, SettleDone done);
   [[nodiscard]] std::vector<WaitingSettle> take_waiting(const delivery::DeadLetterRequest& request);
   void drop_dead_letter(const delivery::DeadLetterRequest& request);
-
   // Behind the hot path (shard_checkpoint.cc).
   void capture_checkpoint();
   void publish_checkpoint();

@@ -148,7 +148,7 @@ class NodeRig {
   MetricRegistry metrics;
   ackline::testing::StoreDisks disks;
   bool rows = false;  // `delivery.store: rocksdb`, from the next start on
-  std::size_t batch_bytes = ShardOptions{}.batch_bytes;  // the same
+  std::size_t batch_bytes = ShardOptions{}.batch_bytes;                 // the same
   std::uint64_t segment_bytes = log::PartitionOptions{}.segment_bytes;  // the same
   std::optional<std::uint64_t> retention_bytes;                         // of topics made after it
   std::size_t lane_record_max_bytes =

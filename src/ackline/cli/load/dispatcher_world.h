@@ -75,7 +75,6 @@ class Port final : public delivery::DispatcherPort {
     return delivery::ReadStatus::kReady;
   }
   void deliver(delivery::Offer offer) override { ids.push_back(offer.id); }
-  void withdrawn(ClientNumber /*client*/, const delivery::DeliveryId& /*id*/) override {}
   void dead_letter(delivery::DeadLetterRequest /*request*/) override {}
   void count(delivery::ProgressKey /*key*/, delivery::DeliveryEvent what,
              std::uint64_t events) override {
