@@ -8,6 +8,7 @@
 
 #include "ackline/base/types.h"
 #include "ackline/cli/data_examination.h"
+#include "ackline/cli/log_starts.h"
 #include "ackline/cli/shard_place.h"
 #include "ackline/cli/stored_catalog.h"
 #include "ackline/io/journal/recovery.h"
@@ -56,7 +57,7 @@ class Examiner {
   std::map<PartitionNumber, std::string> names_;
   std::map<PartitionNumber, std::string> sections_;  // the log's part
   std::map<PartitionNumber, Offset> ends_;           // of what a start finds
-  std::map<PartitionNumber, Offset> log_starts_;     // of journals
+  LogStarts log_starts_;
 };
 
 }  // namespace ackline::cli

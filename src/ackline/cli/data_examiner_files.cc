@@ -92,12 +92,7 @@ void Examiner::examine_journal(const ShardPlace& place, const io::RecoverOptions
       fs_, place.path, options, [](const io::JournalRecovery&) { return Result<void>(); },
       [this](Lsn, const io::JournalRecord& record) -> Result<void> {
         const auto type = static_cast<state::RecordType>(record.type);
-        if (type == state::RecordType::kLogStart) {
-          if (const auto start = state::LogStartRecord::decode(record.body)) {
-            Offset& known = log_starts_[record.partition];
-            known = std::max(known, start->offset);
-          }
-        }
+        log_starts_.note(record);
         if (type != state::RecordType::kPublish) return {};
         if (const auto publish = log::decode_publish(record.body)) {
           Offset& end = ends_[record.partition];
@@ -182,11 +177,10 @@ void Examiner::examine_partition(PartitionNumber number, const std::string& dire
     return;
   }
   const auto section = sections_.find(number);
-  const auto start = log_starts_.find(number);
   const auto report = log::examine_partition(
       fs_, directory, number,
       section == sections_.end() ? std::nullopt : std::optional<std::string_view>(section->second),
-      start == log_starts_.end() ? Offset(0) : start->second);
+      log_starts_.of(number));
   if (!report) {
     add(FindingLevel::kProblem, directory, report.error());
     return;

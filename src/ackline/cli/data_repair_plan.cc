@@ -8,6 +8,7 @@
 
 #include "ackline/base/random.h"
 #include "ackline/cli/data_repair.h"
+#include "ackline/cli/log_starts.h"
 #include "ackline/cli/repaired_checkpoint.h"
 #include "ackline/cli/row_store.h"
 #include "ackline/cli/shard_place.h"
@@ -148,12 +149,7 @@ class RepairPlanner {
         fs_, place.path, options, [](const io::JournalRecovery&) { return Result<void>(); },
         [&](Lsn, const io::JournalRecord& record) -> Result<void> {
           const auto type = static_cast<state::RecordType>(record.type);
-          if (type == state::RecordType::kLogStart) {
-            if (const auto start = state::LogStartRecord::decode(record.body)) {
-              Offset& known = log_starts_[record.partition];
-              known = std::max(known, start->offset);
-            }
-          }
+          log_starts_.note(record);
           if (type != state::RecordType::kPublish) return {};
           const auto publish = log::decode_publish(record.body);
           if (publish) {
@@ -263,7 +259,7 @@ class RepairPlanner {
       return;
     }
     const auto report =
-        log::examine_partition(fs_, directory, number, log_bytes, log_starts_[number]);
+        log::examine_partition(fs_, directory, number, log_bytes, log_starts_.of(number));
     if (!report) {
       without(directory, report.error().detail);
       return;
@@ -301,7 +297,7 @@ class RepairPlanner {
   // The log begins behind the damage: at the next segment that is whole, else where it ended.
   void give_up(PartitionNumber number, log::Section& log, Offset worst, const Replayed& replayed,
                RepairStep& step) {
-    const Offset old_start = std::max(log.log_start, log_starts_[number]);
+    const Offset old_start = std::max(log.log_start, log_starts_.of(number));
     std::erase_if(log.segments, [&](const log::SectionSegment& one) {
       const bool gone = one.facts.base <= worst;
       if (gone) {
@@ -369,7 +365,7 @@ class RepairPlanner {
   bool meta_read_ = false;
   StoredCatalog catalog_;  // when `meta_read_`
   std::map<PartitionNumber, std::string> names_;
-  std::map<PartitionNumber, Offset> log_starts_;  // of journals
+  LogStarts log_starts_;
 };
 
 Result<RepairPlan> RepairPlan::make(io::FileSystem& fs, const std::string& path) {

@@ -37,15 +37,6 @@ struct DeadLettersTest : ::testing::Test {
     EXPECT_TRUE(done) << (done ? "" : done.error().detail);
     return done ? *done : api::LaneItem{};
   }
-  std::uint64_t purge(std::uint32_t max) {
-    api::DeadLetterQuery which;
-    which.topic = "t";
-    which.max = max;
-    const auto done = rig.ask<api::Purged>(
-        [&](auto answer) { rig.admin().purge_dead(which, std::move(answer)); });
-    EXPECT_TRUE(done);
-    return done ? done->purged : 0;
-  }
   std::size_t settle_all(Verb verb, const std::string& word) {
     std::size_t count = 0;
     while (true) {
@@ -94,11 +85,11 @@ TEST_F(DeadLettersTest, AnEntryTellsHowManyRedrivesItHadWhenTheLastOneWentWell) 
 TEST_F(DeadLettersTest, APurgeOfAtMostNTakesNOfAllPartitionsTogether) {
   redrive(2);
   EXPECT_EQ(ack_all(), 2U);
-  EXPECT_EQ(purge(3), 3U);
+  EXPECT_EQ(rig.purge(3), 3U);
   EXPECT_EQ(entries(EntryState::kDead).size() + entries(EntryState::kResolved).size(), 3U);
-  EXPECT_EQ(purge(2), 2U);
-  EXPECT_EQ(purge(3), 1U);
-  EXPECT_EQ(purge(3), 0U);
+  EXPECT_EQ(rig.purge(2), 2U);
+  EXPECT_EQ(rig.purge(3), 1U);
+  EXPECT_EQ(rig.purge(3), 0U);
 }
 
 TEST_F(DeadLettersTest, WhatWasRedrivenWellIsPurgedAndItsSpaceGivenBack) {
@@ -106,11 +97,11 @@ TEST_F(DeadLettersTest, WhatWasRedrivenWellIsPurgedAndItsSpaceGivenBack) {
   const auto held = rig.poll("c", 1);
   ASSERT_EQ(held.size(), 1U);
   EXPECT_EQ(ack_all(), 5U);
-  EXPECT_EQ(purge(100), 5U) << "not what is under way";
+  EXPECT_EQ(rig.purge(100), 5U) << "not what is under way";
   EXPECT_EQ(entries(EntryState::kResolved).size(), 0U);
   EXPECT_EQ(entries(EntryState::kRedriving).size(), 1U);
   EXPECT_EQ(rig.settled(Verb::kAck, "c", held[0]), "acked");
-  EXPECT_EQ(purge(100), 1U);
+  EXPECT_EQ(rig.purge(100), 1U);
   rig.pass(100);
   std::uint64_t kept = 0;
   for (std::uint32_t i = 0; i < 2; ++i) {

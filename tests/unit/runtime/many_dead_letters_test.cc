@@ -38,14 +38,6 @@ struct ManyDeadLettersTest : ::testing::Test {
     ASSERT_TRUE(done);
     EXPECT_TRUE(std::ranges::all_of(*done, [](const auto& one) { return one.has_value(); }));
   }
-  std::uint64_t purge(std::uint32_t max) {
-    api::DeadLetterQuery which;
-    which.topic = "t";
-    which.max = max;
-    const auto done = rig.ask<api::Purged>(
-        [&](auto answer) { rig.admin().purge_dead(which, std::move(answer)); });
-    return done ? done->purged : 0;
-  }
   Result<api::DeadLetterPage> browse() {
     api::DeadLetterQuery query;
     query.topic = "t";
@@ -70,7 +62,7 @@ TEST_F(ManyDeadLettersTest, ThePurgeOfTheOthersLeavesTheSecondDeadLetterOfAnEven
   const auto all = browse();
   ASSERT_TRUE(all);
   EXPECT_EQ(all->total, kEvents + 1);
-  EXPECT_EQ(purge(kEvents), kEvents);
+  EXPECT_EQ(rig.purge(kEvents), kEvents);
   rig.pass(1'000);
   const auto left = browse();
   ASSERT_TRUE(left);

@@ -68,9 +68,11 @@ class NodeRig {
     return std::move(**answer);
   }
 
-  void publish(int count, const std::string& topic = "t") {
+  void publish(int count, const std::string& topic = "t",
+               std::optional<std::uint32_t> partition = {}) {
     api::PublishRequest request;
     request.topic = topic;
+    request.partition = partition;
     for (int i = 0; i < count; ++i) {
       event::CloudEvent made;
       made.set("id", std::to_string(i));
@@ -83,6 +85,16 @@ class NodeRig {
     const auto done = ask<api::PublishResults>(
         [&](auto answer) { traffic().publish(std::move(request), std::move(answer)); });
     EXPECT_TRUE(done);
+  }
+  // Of t's dead letters, at most `max`.
+  std::uint64_t purge(std::uint32_t max) {
+    api::DeadLetterQuery which;
+    which.topic = "t";
+    which.max = max;
+    const auto done =
+        ask<api::Purged>([&](auto answer) { admin().purge_dead(which, std::move(answer)); });
+    EXPECT_TRUE(done);
+    return done ? done->purged : 0;
   }
   Result<api::Subscribed> subscribe(const std::string& client, const std::string& remote = {},
                                     const std::string& topic = "t") {

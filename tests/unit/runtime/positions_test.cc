@@ -21,25 +21,9 @@ struct PositionsTest : ::testing::Test {
     request.partitions = 2;
     ASSERT_TRUE(rig.ask<api::TopicItem>(
         [&](auto done) { rig.admin().create_topic(request, std::move(done)); }));
-    publish_to(0, 10);
-    publish_to(1, 2);
+    rig.publish(10, "t", 0);
+    rig.publish(2, "t", 1);
     ASSERT_TRUE(rig.subscribe("c"));
-  }
-  void publish_to(std::uint32_t partition, int count) {
-    api::PublishRequest request;
-    request.topic = "t";
-    request.partition = partition;
-    for (int i = 0; i < count; ++i) {
-      event::CloudEvent made;
-      made.set("id", std::to_string(i));
-      made.set("source", "/s");
-      made.set("type", "x");
-      api::PublishEvent one;
-      event::append_frame(made, one.frame);
-      request.events.push_back(std::move(one));
-    }
-    EXPECT_TRUE(rig.ask<api::PublishResults>(
-        [&](auto done) { rig.traffic().publish(std::move(request), std::move(done)); }));
   }
   Result<api::ReopenAnswer> reopen(api::ReopenQuery query) {
     query.topic = "t";
