@@ -4,7 +4,7 @@
 import json
 import re
 
-from lint_support import ROOT, Rules, cpp, files
+from lint_support import ROOT, Rules, files, test_names
 
 PARTS = {"cluster", "broker logs", "gate", "A2A", "sessions", "connectors", "other channels", "dashboard"}
 
@@ -15,10 +15,7 @@ COMMANDS = {path for source in files("src/ackline/cli", suffixes={".cc"})
             for path in re.findall(r'\.path = "([^"]+)"', source.read_text())}
 PATHS = json.loads((ROOT / "src/ackline/api/openapi.json").read_text())["paths"]
 ROUTES = {f"{verb.upper()} {path}" for path, verbs in PATHS.items() for verb in verbs}
-TESTS = {f"{suite}.{name}" for source in cpp("tests")
-         for suite, name in re.findall(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", source.read_text(), re.M)}
-SCRIPTS = {name for source in files("tests/integration", suffixes={".py"})
-           for name in re.findall(r"^def (test_\w+)\(", source.read_text(), re.M)}
+TESTS, SCRIPTS = test_names()
 
 
 def wrong(token):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -28,6 +29,15 @@ def cpp(*tops):
 
 def name_of(path):
     return str(path.relative_to(ROOT))
+
+
+def test_names():
+    """Names of all unit tests (`Suite.Name`) and of all process tests (`test_name`)."""
+    units = {f"{suite}.{name}" for source in cpp("tests")
+             for suite, name in re.findall(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", source.read_text(), re.M)}
+    scripts = {name for source in files("tests/integration", suffixes={".py"})
+               for name in re.findall(r"^def (test_\w+)\(", source.read_text(), re.M)}
+    return units, scripts
 
 
 class Rules:
