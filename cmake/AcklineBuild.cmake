@@ -6,6 +6,7 @@
 #   ACKLINE_FUZZ      build the fuzz targets  OFF (needs ACKLINE_SANITIZE=address)
 #   ACKLINE_COVERAGE  count what runs (source coverage)
 #   ACKLINE_LTO       optimise the product over all its files when it is linked (Release)
+#   ACKLINE_PROFILE   "" | use | record: compile by cmake/ackline.profdata, or count for tools/make-profile
 #   ACKLINE_PLANTS    compile the planted bugs of the mutation check in; never in a product build
 
 option(ACKLINE_TESTS "Build the tests" ON)
@@ -13,6 +14,7 @@ option(ACKLINE_BENCH "Build the benchmarks" OFF)
 option(ACKLINE_FUZZ "Build the fuzz targets" OFF)
 option(ACKLINE_COVERAGE "Count what runs, for tools/sim-coverage" OFF)
 option(ACKLINE_LTO "Link-time optimisation of the product" OFF)
+set(ACKLINE_PROFILE "" CACHE STRING "Profile of the product: empty, use or record")
 option(ACKLINE_PLANTS "Compile planted bugs in, for the mutation check" OFF)
 set(ACKLINE_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
 
@@ -27,7 +29,9 @@ if(ACKLINE_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${ACKLINE_CCACHE}")
 endif()
 find_program(ACKLINE_MOLD mold)
-if(ACKLINE_MOLD)
+if(ACKLINE_PROFILE STREQUAL "record") # mold refuses the sections of counters
+  add_link_options(-fuse-ld=lld)
+elseif(ACKLINE_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
@@ -54,6 +58,18 @@ set(ACKLINE_LTO_FLAGS "")
 if(ACKLINE_LTO)
   set(ACKLINE_LTO_FLAGS -flto=thin -ffat-lto-objects)
   add_compile_options(${ACKLINE_LTO_FLAGS})
+endif()
+# Which branches are taken and which calls are worth their inlining, as counted under load
+# (docs/decisions/0017-a-profile-in-the-tree.md). Functions of a file are known by the file's name, not by where the tree lies.
+set(ACKLINE_PROFILE_FILE "${CMAKE_SOURCE_DIR}/cmake/ackline.profdata")
+if(ACKLINE_PROFILE)
+  add_compile_options("SHELL:-mllvm -static-func-full-module-prefix=false")
+endif()
+if(ACKLINE_PROFILE STREQUAL "use")
+  add_compile_options("-fprofile-use=${ACKLINE_PROFILE_FILE}" -Wno-backend-plugin)
+elseif(ACKLINE_PROFILE STREQUAL "record")
+  add_compile_options(-fprofile-generate -fprofile-update=atomic)
+  add_link_options(-fprofile-generate)
 endif()
 if(ACKLINE_PLANTS)
   add_compile_definitions(ACKLINE_PLANTS)
