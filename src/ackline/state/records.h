@@ -211,8 +211,9 @@ struct LogStartRecord {
   friend bool operator==(const LogStartRecord&, const LogStartRecord&) = default;
 };
 
-// Written each second while timers are armed: how far this process's clocks had come (inv. 15).
-// Partition number 0.
+// How far this process's clocks had come (inv. 15): before the first record whose time counts of
+// each moment, each second while timers are armed, and when a stall set the clock back, so that it
+// may be behind the one before. Partition number 0.
 struct AliveRecord {
   MonoMs elapsed;  // since the boot record of this process
   WallMs wall;
