@@ -1,6 +1,6 @@
 // What the journal says about deliveries: the typed bodies of its records.
 //
-// The dispatcher writes them, recovery, the doctor and `JournalDeliveryStateStore` read them. The
+// The dispatcher writes them and its recovery reads them; tests have a second reading. The
 // journal itself carries a record's type and its PartitionNumber, so neither is in a body. Frontier
 // and cursor are derived from these records, never journaled (architecture.md, J2). The layout of a
 // type never changes: a new layout is a new type number. Byte tables: docs/formats/records.md.
