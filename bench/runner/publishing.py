@@ -3,7 +3,7 @@ import contextlib
 import shutil
 import statistics
 
-from bench.runner import peers
+from bench.runner import peers, rivals
 from bench.runner.stats import Row
 
 PARTITIONS = (4, 64, 1000)
@@ -53,9 +53,9 @@ def p3(options):
         server = peers.server(home)
         stack.callback(server.close)
         make_topics(server)
-        lazy = peers.Nats(lazy_home)
+        lazy = rivals.JetStream(lazy_home, False)
         stack.callback(lazy.close)
-        always = peers.Nats(always_home, always=True)
+        always = rivals.JetStream(always_home, True)
         stack.callback(always.close)
         return throughput(options, server, lazy, always) + latency(options, server, home)
 

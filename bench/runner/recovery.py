@@ -5,7 +5,7 @@ import os
 import pathlib
 import time
 
-from bench.runner import peers
+from bench.runner import peers, rivals
 from bench.runner.publishing import directories
 from bench.runner.stats import Row
 
@@ -100,7 +100,7 @@ def p7_p8(options):
     with directories("p7", "p7nats") as (home, nats_home), contextlib.ExitStack() as stack:
         server = peers.server(home)
         stack.callback(server.close)
-        nats = peers.Nats(nats_home)
+        nats = rivals.JetStream(nats_home, False)
         stack.callback(nats.close)
         warm(server, options.scale(150_000))
         peers.load("publish", address=server.http_address, topic="held", events=held, batch=100, connections=5)

@@ -2,10 +2,13 @@
 rounds. A rival that cannot be had here raises with the reason: its rows fail, they are never left out in silence."""
 import json
 import os
+import pathlib
 import re
 import select
 import subprocess
 import time
+import urllib.error
+import urllib.request
 
 from bench.runner import peers
 
@@ -116,6 +119,7 @@ class Rival:
 
 class JetStream(Rival):
     script, name, default, equal = "nats.sh", "JetStream", "lazy", "always"
+    process = None  # since `kill_and_start`
 
     def environment(self):
         if not self.durable:
@@ -130,6 +134,59 @@ class JetStream(Rival):
 
     def events(self, batch):
         return 1_500 if self.durable else 40_000
+
+    # What follows is of the rows that measure the server itself, with its own tool as the client.
+
+    @property
+    def pid(self):
+        return self.pids[0]
+
+    def publish(self, events, size=256):
+        """Messages per second, as its own tool counts them: asynchronous, at most 500 unanswered."""
+        out = self.call("cli", self.directory, "bench", "js", "pub", "async", "benchjs", "--create", "--maxbytes", "4GB",
+                        "--msgs", events, "--size", size, "--batch", "500", "--no-progress")
+        return float(re.search(r"stats: ([\d,]+) msgs/sec", out).group(1).replace(",", ""))
+
+    def hold(self, events):
+        """A consumer that has fetched `events` and acknowledges none."""
+        self.call("cli", self.directory, "consumer", "add", "benchstream", "held", "--pull", "--ack=explicit",
+                  "--max-pending=4000000", "--wait=1h", "--deliver=all", "--replay=instant", "--defaults")
+        self.call("cli", self.directory, "bench", "js", "fetch", "--stream", "benchstream", "--consumer", "held", "--acks",
+                  "none", "--msgs", events, "--no-progress")
+        return self.in_flight()
+
+    def in_flight(self):
+        out = self.call("cli", self.directory, "consumer", "info", "benchstream", "held", "--json")
+        return json.loads(out)["num_ack_pending"]
+
+    def kill_and_start(self):
+        """kill -9, then the same command line again; seconds until it says that it is healthy."""
+        command = pathlib.Path(f"/proc/{self.pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+        os.kill(self.pid, 9)
+        if self.process:
+            self.process.wait()
+        while pathlib.Path(f"/proc/{self.pid}").exists():
+            time.sleep(0.01)
+        begin = time.monotonic()
+        with open(self.directory / "again.log", "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.pids = [self.process.pid]
+        host, port = self.address.rsplit(":", 1)
+        url = f"http://{host}:{int(port) + 1}/healthz?js-enabled=true"
+        while time.monotonic() < begin + 60:
+            try:
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    if b'"ok"' in answer.read():
+                        return time.monotonic() - begin
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.005)
+        raise RuntimeError("NATS did not come back")
+
+    def close(self):
+        if self.process:  # the script knows only of the one that it started
+            self.process.kill()
+            self.process.wait()
+        super().close()
 
 
 class Java(Rival):

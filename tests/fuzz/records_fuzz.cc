@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "ackline/state/delivery_image.h"
 #include "ackline/state/records.h"
 #include "tests/fuzz/fuzz_input.h"
+#include "tests/support/state/delivery_image.h"
 
 namespace {
 

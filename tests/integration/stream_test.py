@@ -160,6 +160,25 @@ def test_a_long_poll_is_woken_by_a_publish_and_empty_at_its_end():
 
 
 def test_a_poller_that_went_away_gives_its_attempts_back_by_lease_expiry_only():
+    lease = 3
+    with Server() as server:
+        server.subscribe("gone", "t", group="g", ackTimeoutMs=lease * 1000)
+        server.publish("t", event(1), partition=0)
+        leaves = Http(server.http_address)
+        begun = time.monotonic()
+        first = server.poll("gone", http=leaves)
+        leaves.close()
+        equal([d["attempt"] for d in first], [1], "the delivery that it goes away with")
+        server.subscribe("other", "t", group="g", ackTimeoutMs=60000)
+        equal(server.poll("other", timeout_ms=1000), [], "nobody gets it while its lease lasts")
+        second = server.poll("other", timeout_ms=20_000)
+        waited = time.monotonic() - begun
+        equal([(d["event"]["id"], d["attempt"]) for d in second], [("1", 2)], "it comes when the lease has ended")
+        check(waited >= lease * 0.95, f"after {waited:.1f} s of a lease of {lease} s")
+        check(second[0]["deliveryId"] != first[0]["deliveryId"], "as a new offer")
+
+
+def test_a_poll_whose_connection_is_gone_is_given_nothing():
     with Server() as server:
         server.subscribe("c", "t", group="g", ackTimeoutMs=60000)
         host, port = server.http_address.rsplit(":", 1)

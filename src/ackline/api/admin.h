@@ -226,6 +226,8 @@ struct EventsAnswer {
   std::uint64_t scanned = 0;
   std::vector<std::uint32_t> quarantined;  // left out
 };
+// Of the frames of one page, of events or of dead letters: about. Shared among those who read.
+inline constexpr std::uint64_t kPageBytes = std::uint64_t{16} << 20U;
 // Of one redrive or purge: its offsets are one record in meta.
 inline constexpr std::uint32_t kJobEntriesMax = 100'000;
 struct DeadLetterQuery {

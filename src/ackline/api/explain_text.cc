@@ -119,6 +119,12 @@ std::string predicate(const ExplainPartition& partition, bool long_form) {
   return "in a state that is not known just now.";
 }
 
+std::string remedy_without_client(std::uint64_t clients) {
+  return clients == 0
+             ? "Start a client of the group: subscribe, then poll or open a stream."
+             : "Have a client of the group that may take this partition poll or open a stream.";
+}
+
 std::string remedy_of_blocker(const ExplainPartition& partition, std::uint64_t clients) {
   const delivery::BlockerReport& blocker = partition.blocker;
   if (blocker.stuck_ms) {
@@ -143,10 +149,7 @@ std::string remedy_of_blocker(const ExplainPartition& partition, std::uint64_t c
       return "Wait for the write; if it lasts, look at /readyz and free space on the disk.";
     case BlockerState::kNotOffered:
       if (!blocker.has_client) {
-        return clients == 0
-                   ? "Start a client of the group: subscribe, then poll or open a stream."
-                   : "Have a client of the group that may take this partition poll or open a "
-                     "stream.";
+        return remedy_without_client(clients);
       }
       return "Wait; if it stays, the clients have no credit left: have them settle what they hold.";
     case BlockerState::kAheadLimit:
@@ -216,9 +219,7 @@ std::string partition_remedy(const ExplainPartition& partition, std::uint64_t cl
     case ProgressState::kUnknown:
       return "Ask again.";
     case ProgressState::kNoClient:
-      return clients == 0
-                 ? "Start a client of the group: subscribe, then poll or open a stream."
-                 : "Have a client of the group that may take this partition poll or open a stream.";
+      return remedy_without_client(clients);
     case ProgressState::kMoving:
       if (partition.blocker.caught_up) {
         return {};

@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
-#include "ackline/base/clock.h"
 #include "ackline/base/counted.h"
 #include "ackline/base/random.h"
 #include "ackline/cli/data_examiner.h"
 #include "ackline/cli/row_store.h"
 #include "ackline/cli/stored_catalog.h"
 #include "ackline/io/kv/rocksdb_key_value.h"
-#include "ackline/meta/local/local_meta_store.h"
-#include "ackline/runtime/catalog_records.h"
 #include "ackline/runtime/data_parts.h"
 #include "ackline/state/store_factory.h"
 
@@ -97,85 +93,28 @@ void Examiner::examine_meta() {
     add(FindingLevel::kNote, path, "there is no meta store yet", "The next start makes one.");
     return;
   }
-  auto kv = io::open_rocksdb(fs_, path);
-  if (!kv) {
-    add(FindingLevel::kDamage, path, kv.error().detail, std::string(state::kMetaRemedy));
+  std::vector<BadRecord> bad;
+  auto catalog = read_stored_catalog(fs_, path, &bad);
+  if (!catalog) {
+    add(FindingLevel::kDamage, path, catalog.error().detail, std::string(state::kMetaRemedy));
     return;
   }
-  const SystemClock clock;
-  auto meta = meta::open_local_meta_store(**kv, clock);
-  if (!meta) {
-    add(FindingLevel::kDamage, path, meta.error());
-    return;
+  for (const BadRecord& one : bad) {
+    add(FindingLevel::kDamage, one.key, one.error.detail, std::string(kRestore));
   }
-  const auto shards = (*meta)->get(runtime::kShardsKey);
-  if (shards && *shards) {
-    std::uint32_t count = 0;
-    const std::string& text = (*shards)->value;
-    static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), count));
-    if (count > 0) shards_ = count;
-  }
-  decode_records(**meta);
-}
-
-void Examiner::decode_records(meta::MetaStore& meta) {
-  std::size_t topics = 0;
-  std::size_t groups = 0;
-  bool good = true;
-  const auto each = [&](std::string_view prefix, auto&& decode) {
-    const auto read = meta.get_with_prefix(prefix);
-    if (!read) {
-      good = false;
-      add(FindingLevel::kDamage, std::string(prefix), read.error());
-      return;
-    }
-    for (const meta::Entry& entry : read->entries) {
-      const Result<void> done = decode(entry.value);
-      if (done) continue;
-      good = false;
-      add(FindingLevel::kDamage, entry.key, done.error().detail, std::string(kRestore));
-    }
-  };
-  each(runtime::kTopicsPrefix, [&](const std::string& record) -> Result<void> {
-    const auto topic = runtime::decode_topic(record);
-    if (!topic) return fail(topic);
-    ++topics;
-    for (std::size_t i = 0; i < topic->partitions.size(); ++i) {
-      names_[topic->partitions[i]] = fmt::format("{}/{}", topic->name, i);
-    }
-    for (std::size_t i = 0; i < topic->dead_letters.size(); ++i) {
-      names_[topic->dead_letters[i]] = fmt::format("{}_DLQ/{}", topic->name, i);
-    }
-    return {};
-  });
-  each(runtime::kGroupsPrefix, [&](const std::string& record) -> Result<void> {
-    const auto group = runtime::decode_group(record);
-    if (!group) return fail(group);
-    ++groups;
-    return {};
-  });
-  each(runtime::kLanesPrefix, [&](const std::string& record) -> Result<void> {
-    const auto lane = runtime::decode_lane(record);
-    return lane ? Result<void>() : fail(lane);
-  });
-  meta_read_ = good;
-  if (good) {
-    add(FindingLevel::kFine, data_->meta_path(),
-        fmt::format("{}, {}", counted(topics, "topic"), counted(groups, "group")));
-  }
+  if (catalog->shards > 0) shards_ = catalog->shards;
+  names_ = catalog->partition_names();
+  if (!bad.empty()) return;
+  meta_read_ = true;
+  catalog_ = std::move(*catalog);
+  add(FindingLevel::kFine, path,
+      fmt::format("{}, {}", counted(catalog_.topics.size(), "topic"),
+                  counted(catalog_.groups.size(), "group")));
 }
 
 // What meta says must be there.
 void Examiner::examine_parts() {
   if (!meta_read_) return;
-  auto catalog = read_stored_catalog(fs_, data_->meta_path());
-  if (!catalog) {
-    meta_read_ = false;
-    add(FindingLevel::kDamage, data_->meta_path(), catalog.error().detail,
-        std::string(state::kMetaRemedy));
-    return;
-  }
-  catalog_ = std::move(*catalog);
   const auto missing = runtime::missing_parts(fs_, path_, catalog_.parts());
   if (!missing) {
     add(FindingLevel::kProblem, path_, missing.error());
@@ -210,9 +149,8 @@ void Examiner::examine_offsets() {
 void Examiner::examine_rows() {
   const std::string path = data_->deliveries_path();
   const auto there = fs_.exists(path);
-  const auto catalog = read_stored_catalog(fs_, data_->meta_path());
-  if (!there || !catalog || (!*there && !catalog->rows)) return;  // told where it is looked at
-  const auto rows = read_rows(path, *catalog);
+  if (!there || !meta_read_ || (!*there && !catalog_.rows)) return;  // told where it is looked at
+  const auto rows = read_rows(path, catalog_);
   if (!rows) {
     add(FindingLevel::kDamage, path,
         fmt::format("the delivery store is {}: {}", *there ? "damaged" : "missing",
@@ -220,7 +158,7 @@ void Examiner::examine_rows() {
         std::string(state::kDeliveriesRemedy));
     return;
   }
-  if (!catalog->rows) {
+  if (!catalog_.rows) {
     add(FindingLevel::kNote, path, "deliveries are in the journals; this store is of before",
         "It may be removed while no server runs.");
     return;
@@ -228,14 +166,14 @@ void Examiner::examine_rows() {
   for (const auto& [progress, counts] : *rows) {
     add(FindingLevel::kFine, path,
         fmt::format("{}: {} in flight, {} settled past the frontier, {}, on {}",
-                    catalog->name_of(progress), counts.in_flight, counts.settled,
+                    catalog_.name_of(progress), counts.in_flight, counts.settled,
                     counted(counts.dead, "dead letter"), counted(counts.partitions, "partition")));
     for (const auto& [partition, frontier] : counts.frontiers) {
       const auto end = ends_.find(partition);
       if (end == ends_.end() || frontier < end->second) continue;
       add(FindingLevel::kProblem, path,
           fmt::format("{} has settled offset {} of {}, and the log ends at {}",
-                      catalog->name_of(progress), frontier.value(), name_of(partition),
+                      catalog_.name_of(progress), frontier.value(), name_of(partition),
                       end->second.value()),
           "Log and store are not of one moment. The next start lets the group begin where the log "
           "begins; restore both from one backup to have more.");

@@ -12,7 +12,6 @@
 #include "ackline/cli/shard_place.h"
 #include "ackline/cli/stored_catalog.h"
 #include "ackline/io/journal/recovery.h"
-#include "ackline/meta/meta_store.h"
 #include "ackline/state/data_directory.h"
 
 namespace ackline::cli {
@@ -35,7 +34,6 @@ class Examiner {
   bool open();
   void examine_token();
   void examine_meta();
-  void decode_records(meta::MetaStore& meta);
   void examine_parts();
   void examine_offsets();
   void examine_shards();

@@ -13,18 +13,80 @@
 namespace ackline::cli {
 namespace {
 
-template <class Record>
-Result<void> each_record(meta::MetaStore& meta, std::string_view prefix,
-                         Result<Record> (*decode)(std::string_view),
-                         const std::function<void(Record)>& take) {
-  const auto read = meta.get_with_prefix(prefix);
-  if (!read) return fail(read);
-  for (const meta::Entry& entry : read->entries) {
-    auto record = decode(entry.value);
-    if (!record) return fail(record.error().code, entry.key + ": " + record.error().detail);
-    take(std::move(*record));
+// Reads into one catalog; what cannot be read is the error, or listed.
+struct Reader {
+  meta::MetaStore& meta;
+  std::vector<BadRecord>* bad;
+
+  [[nodiscard]] Result<void> wrong(const std::string& key, const Error& error) const {
+    if (bad == nullptr) return fail(error.code, key + ": " + error.detail);
+    bad->push_back({key, error});
+    return {};
   }
-  return {};
+  // The record under the one key, if there is one.
+  template <class Record>
+  [[nodiscard]] Result<void> one(std::string_view key, Result<Record> (*decode)(std::string_view),
+                                 Record& out) const {
+    const auto entry = meta.get(key);
+    if (!entry) return wrong(std::string(key), entry.error());
+    if (!*entry) return {};
+    auto record = decode((*entry)->value);
+    if (!record) return wrong(std::string(key), record.error());
+    out = std::move(*record);
+    return {};
+  }
+  template <class Record>
+  [[nodiscard]] Result<void> each(std::string_view prefix,
+                                  Result<Record> (*decode)(std::string_view),
+                                  const std::function<void(Record)>& take) const {
+    const auto read = meta.get_with_prefix(prefix);
+    if (!read) return wrong(std::string(prefix), read.error());
+    for (const meta::Entry& entry : read->entries) {
+      auto record = decode(entry.value);
+      if (record) {
+        take(std::move(*record));
+      } else if (auto done = wrong(entry.key, record.error()); !done) {
+        return done;
+      }
+    }
+    return {};
+  }
+  [[nodiscard]] Result<void> read(StoredCatalog& out) const;
+};
+
+// What no number can be read from is 0, as where no server has started yet.
+Result<std::uint32_t> decode_shards(std::string_view text) {
+  std::uint32_t count = 0;
+  static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), count));
+  return count;
+}
+
+// That there is one says it.
+Result<bool> decode_rows(std::string_view /*text*/) {
+  return true;
+}
+
+Result<void> Reader::read(StoredCatalog& out) const {
+  if (auto done = one(runtime::kShardsKey, decode_shards, out.shards); !done) return done;
+  if (auto done = one(runtime::kNumbersKey, runtime::decode_numbers, out.numbers); !done) {
+    return done;
+  }
+  if (auto done = one(runtime::kJournalsKey, runtime::decode_journals, out.started); !done) {
+    return done;
+  }
+  if (auto done = one(runtime::kDeliveriesKey, decode_rows, out.rows); !done) return done;
+  auto done = each<runtime::Topic>(runtime::kTopicsPrefix, runtime::decode_topic,
+                                   [&out](runtime::Topic topic) {
+                                     std::string name = topic.name;
+                                     out.topics.insert_or_assign(std::move(name), std::move(topic));
+                                   });
+  if (!done) return done;
+  done = each<runtime::Group>(
+      runtime::kGroupsPrefix, runtime::decode_group,
+      [&out](runtime::Group group) { out.groups.push_back(std::move(group)); });
+  if (!done) return done;
+  return each<runtime::Lane>(runtime::kLanesPrefix, runtime::decode_lane,
+                             [&out](runtime::Lane lane) { out.lanes.push_back(std::move(lane)); });
 }
 
 }  // namespace
@@ -75,7 +137,8 @@ std::string StoredCatalog::name_of(ProgressNumber progress) const {
   return fmt::format("progress {}, which was deleted", progress.value());
 }
 
-Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs, const std::string& meta_path) {
+Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs, const std::string& meta_path,
+                                          std::vector<BadRecord>* bad) {
   const auto made = io::rocksdb_is_made(fs, meta_path);
   if (!made) return fail(made);
   if (!*made) return fail(ErrorCode::kNotFound, "there is no store in " + meta_path);
@@ -85,43 +148,7 @@ Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs, const std::string&
   auto meta = meta::open_local_meta_store(**kv, clock);
   if (!meta) return fail(meta);
   StoredCatalog out;
-  const auto shards = (*meta)->get(runtime::kShardsKey);
-  if (!shards) return fail(shards);
-  if (*shards) {
-    const std::string& text = (*shards)->value;
-    static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), out.shards));
-  }
-  const auto numbers = (*meta)->get(runtime::kNumbersKey);
-  if (!numbers) return fail(numbers);
-  if (*numbers) {
-    const auto decoded = runtime::decode_numbers((*numbers)->value);
-    if (!decoded) return fail(decoded);
-    out.numbers = *decoded;
-  }
-  const auto journals = (*meta)->get(runtime::kJournalsKey);
-  if (!journals) return fail(journals);
-  if (*journals) {
-    auto decoded = runtime::decode_journals((*journals)->value);
-    if (!decoded) return fail(decoded);
-    out.started = std::move(*decoded);
-  }
-  const auto rows = (*meta)->get(runtime::kDeliveriesKey);
-  if (!rows) return fail(rows);
-  out.rows = rows->has_value();
-  auto done = each_record<runtime::Topic>(
-      **meta, runtime::kTopicsPrefix, runtime::decode_topic, [&out](runtime::Topic topic) {
-        std::string name = topic.name;
-        out.topics.insert_or_assign(std::move(name), std::move(topic));
-      });
-  if (!done) return fail(done);
-  done = each_record<runtime::Group>(
-      **meta, runtime::kGroupsPrefix, runtime::decode_group,
-      [&out](runtime::Group group) { out.groups.push_back(std::move(group)); });
-  if (!done) return fail(done);
-  done = each_record<runtime::Lane>(
-      **meta, runtime::kLanesPrefix, runtime::decode_lane,
-      [&out](runtime::Lane lane) { out.lanes.push_back(std::move(lane)); });
-  if (!done) return fail(done);
+  if (auto done = Reader{**meta, bad}.read(out); !done) return fail(done);
   return out;
 }
 

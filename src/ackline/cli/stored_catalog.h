@@ -40,8 +40,15 @@ struct StoredCatalog {
   [[nodiscard]] std::string name_of(ProgressNumber progress) const;
 };
 
-// kNotFound when there is no store; none is made.
+struct BadRecord {
+  std::string key;
+  Error error;
+};
+
+// kNotFound when there is no store; none is made. With `bad` a record that cannot be read is listed
+// there and left out, and the rest is read all the same; without, it is the error.
 [[nodiscard]] Result<StoredCatalog> read_stored_catalog(io::FileSystem& fs,
-                                                        const std::string& meta_path);
+                                                        const std::string& meta_path,
+                                                        std::vector<BadRecord>* bad = nullptr);
 
 }  // namespace ackline::cli

@@ -7,22 +7,6 @@ namespace ackline::delivery {
 
 namespace {
 
-constexpr std::int64_t kAskAgainMs = 1'000;
-
-state::DeadReason record_reason(DeadReason reason) {
-  switch (reason) {
-    case DeadReason::kMaxAttempts:
-      return state::DeadReason::kMaxAttempts;
-    case DeadReason::kMaxRestarts:
-      return state::DeadReason::kMaxRestarts;
-    case DeadReason::kRejected:
-      return state::DeadReason::kRejected;
-    case DeadReason::kExpired:
-      break;
-  }
-  return state::DeadReason::kExpired;
-}
-
 state::Outcome outcome_of(DeadReason reason) {
   switch (reason) {
     case DeadReason::kRejected:
@@ -37,6 +21,20 @@ state::Outcome outcome_of(DeadReason reason) {
 }
 
 }  // namespace
+
+state::DeadReason record_reason(DeadReason reason) {
+  switch (reason) {
+    case DeadReason::kMaxAttempts:
+      return state::DeadReason::kMaxAttempts;
+    case DeadReason::kMaxRestarts:
+      return state::DeadReason::kMaxRestarts;
+    case DeadReason::kRejected:
+      return state::DeadReason::kRejected;
+    case DeadReason::kExpired:
+      break;
+  }
+  return state::DeadReason::kExpired;
+}
 
 // From a slot that is in no list and no timer; a rejected one that is still leased stays leased.
 void Dispatcher::Impl::ask_dead_letter(Progress& progress, std::uint32_t index, DeadReason reason) {

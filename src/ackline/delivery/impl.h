@@ -30,6 +30,9 @@
 
 namespace ackline::delivery {
 
+// A dead letter that could not be written is asked for again after it.
+inline constexpr std::int64_t kAskAgainMs = 1'000;
+
 class Dispatcher::Impl {
  public:
   Impl(Options options, DispatcherPort& port, Random random)

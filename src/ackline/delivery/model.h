@@ -2,6 +2,7 @@
 // each partition. Plain data; the rules are in `impl.h`'s sources.
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -54,6 +55,12 @@ struct Client {
   std::uint32_t open_at = kNoSlot;  // place in Group::open
   std::uint32_t node = kNoSlot;     // timer of the reconnect grace
   boost::unordered_flat_map<Progress*, SlotList> holding;
+
+  // A client that names no partitions takes all of them.
+  [[nodiscard]] bool takes(PartitionIndex partition) const {
+    return spec.partitions.empty() ||
+           std::ranges::find(spec.partitions, partition) != spec.partitions.end();
+  }
 };
 
 // Where an event is read: in its own partition, or its copy in the dead-letter partition.

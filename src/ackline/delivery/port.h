@@ -49,6 +49,8 @@ struct Offer {
 };
 
 enum class DeadReason : std::uint8_t { kMaxAttempts, kMaxRestarts, kRejected, kExpired };
+// As the journal and the dead letter itself have it.
+[[nodiscard]] state::DeadReason record_reason(DeadReason reason);
 
 struct DeadLetterRequest {
   ProgressKey key;

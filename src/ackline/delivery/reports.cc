@@ -146,10 +146,8 @@ BlockerReport Dispatcher::Impl::blocker(ProgressKey key) const {
   report.max_attempts = of->max_attempts();
   report.ahead_limited = frontier.full();
   report.has_client = std::ranges::any_of(of->group->clients, [of](const Client* client) {
-    const auto& own = client->spec.partitions;
-    const bool takes =
-        own.empty() || std::ranges::find(own, of->partition->spec.index) != own.end();
-    return takes && (client->connected || client->demand > 0 || client->held > 0);
+    return client->takes(of->partition->spec.index) &&
+           (client->connected || client->demand > 0 || client->held > 0);
   });
   std::uint32_t found = kNoSlot;
   of->slots.for_each([&](std::uint32_t index, const Slot& slot) {

@@ -11,7 +11,6 @@ namespace ackline::delivery {
 namespace {
 
 constexpr std::size_t kStepsPerTick = 4096;
-constexpr std::int64_t kAskAgainMs = 1'000;
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // The audit log: one JSON line for each change that an operator or the server itself made, in
-// `data.path/audit.log`.
+// `data.path/audit.log`. Recorded when the change is made, or just before where the change needs
+// the line's id.
 //
 // `record` returns the line's id ("a-91") at once and writes on a storage thread; a line that
 // cannot be written is an ERROR in the log and nothing else (a change is not undone for it). Any

@@ -40,6 +40,7 @@ struct Walk {
   std::uint32_t partition = 0;
   Offset next;
   std::uint64_t of_partition = 0;
+  std::uint64_t bytes = 0;  // of the frames of what was found
   bool entered = false;
 
   [[nodiscard]] PartitionNumber number() const { return selection->topic->dead_letters[partition]; }
@@ -115,6 +116,7 @@ bool enter_partition(Walk& walk) {
       continue;
     }
     walk.part.looked = true;
+    if (walk.part.rest) continue;  // full; what is left out is told all the same
     if (want.after && walk.partition < want.after->first) continue;
     if (want.by_id && !want.ids.contains(walk.partition)) continue;
     walk.next = log->log_start();
@@ -163,11 +165,18 @@ bool read_some(const WalkPtr& walk) {
         ++walk->part.others[found->group];
         continue;
       }
+      if (walk->bytes >= want.bytes_max) {
+        walk->part.rest.emplace(found->partition, found->dlq);
+        break;
+      }
+      walk->bytes += stored.frame.size();
       walk->part.found.push_back(std::move(*found));
       ++walk->of_partition;
     }
     const bool past_ids = want.by_id && walk->next > *want.ids.at(walk->partition).rbegin();
-    if (walk->of_partition == want.limit || past_ids) leave_partition(*walk);
+    if (walk->of_partition == want.limit || past_ids || walk->part.rest) {
+      leave_partition(*walk);
+    }
   }
   walk->shard.executor().post([walk] { step(walk); });
   return true;
@@ -253,8 +262,8 @@ void scan_dead_letters(Shard& shard, std::shared_ptr<const DeadLetterSelection> 
                          done(std::move(failed));
                          return;
                        }
-                       auto walk = std::make_shared<Walk>(
-                           Walk{shard, std::move(selection), std::move(done), {}, 0, {}, 0, false});
+                       auto walk = std::make_shared<Walk>(Walk{
+                           shard, std::move(selection), std::move(done), {}, 0, {}, 0, 0, false});
                        if (walk->selection->plain()) {
                          walk->part.total = count_entries(shard, *walk->selection);
                        }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +35,9 @@ struct DeadLetterSelection {
   std::optional<std::pair<std::uint32_t, Offset>> after;  // the first record to look at
   std::uint64_t limit = 100;                              // entries a partition
   bool want_frames = true;
+  // A page's, of one shard: the entry that comes after so many bytes of frames begins the next
+  // page.
+  std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max();
   // What is not dead is counted and neither listed nor part of the limit: a redrive of at most ten
   // is one of ten also when others were redriven before.
   bool only_dead = false;
@@ -54,8 +58,10 @@ struct DeadLetterPart {
   std::vector<DeadLetterFound> found;              // by partition and offset
   std::map<ProgressNumber, std::uint64_t> others;  // of each group, met and left out
   std::uint64_t total = 0;                         // of a plain selection
-  std::map<std::uint32_t, Error> left_out;         // quarantined, or their events are
-  bool looked = false;                             // at some partition
+  // The first entry for which there were no bytes left; none at or behind it is in `found`.
+  std::optional<std::pair<std::uint32_t, Offset>> rest;
+  std::map<std::uint32_t, Error> left_out;  // quarantined, or their events are
+  bool looked = false;                      // at some partition
   std::optional<Error> error;
 };
 

@@ -56,6 +56,26 @@ std::vector<DeadLetterFound> in_order(Parts parts) {
   return all;
 }
 
+// What one page shows. Where a shard's bytes ran out the page ends, whatever others found behind
+// it: the cursor is one place in the order of all.
+void fill_page(Parts parts, std::uint64_t limit, api::DeadLetterPage& page) {
+  using Place = std::pair<std::uint32_t, Offset>;
+  std::optional<Place> rest;
+  for (const DeadLetterPart& part : parts) {
+    if (part.rest) rest = rest ? std::min(*rest, *part.rest) : *part.rest;
+  }
+  for (DeadLetterFound& one : in_order(std::move(parts))) {
+    const Place place(one.partition, one.dlq);
+    if (rest && place >= *rest) break;
+    if (page.items.size() == limit) {
+      rest = place;
+      break;
+    }
+    page.items.push_back(std::move(one.item));
+  }
+  if (rest) page.next = fmt::format("{}:{}", rest->first, rest->second.value());
+}
+
 // What a redrive or a purge takes: the first `max` of all partitions.
 struct Chosen {
   std::vector<DeadLetterFound> taken;
@@ -110,6 +130,7 @@ void Edge::browse_dead(api::DeadLetterQuery query, api::Done<api::DeadLetterPage
   }
   const std::uint64_t limit = selection->limit;
   selection->limit = limit + 1;  // one more tells whether there is a next page
+  selection->bytes_max = std::max<std::uint64_t>(1, api::kPageBytes / node_.shard_count());
   auto shared = std::make_shared<const DeadLetterSelection>(std::move(*selection));
   scan_all(node_, executor(), shared,
            [shared, limit, done = std::move(done)](Result<Parts> parts) mutable {
@@ -127,13 +148,7 @@ void Edge::browse_dead(api::DeadLetterQuery query, api::Done<api::DeadLetterPage
                page.total = 0;
                for (const DeadLetterPart& part : *parts) *page.total += part.total;
              }
-             for (DeadLetterFound& one : in_order(std::move(*parts))) {
-               if (page.items.size() == limit) {
-                 page.next = fmt::format("{}:{}", one.partition, one.dlq.value());
-                 break;
-               }
-               page.items.push_back(std::move(one.item));
-             }
+             fill_page(std::move(*parts), limit, page);
              done(std::move(page));
            });
 }

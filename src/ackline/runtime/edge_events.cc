@@ -10,7 +10,6 @@ namespace ackline::runtime {
 namespace {
 
 constexpr std::uint64_t kScanMax = 100'000;  // events looked at by one request, over all partitions
-constexpr std::uint64_t kAnswerBytes = std::uint64_t{16} << 20U;  // of frames, about
 constexpr std::uint32_t kReadEvents = 512;
 
 // One partition's walk; on the thread of the shard that owns it.
@@ -21,7 +20,7 @@ struct Scan {
   std::uint64_t scanned = 0;
   std::uint64_t scan_max = kScanMax;
   std::uint32_t limit = 0;
-  std::uint64_t bytes_max = kAnswerBytes;
+  std::uint64_t bytes_max = api::kPageBytes;
   std::uint64_t bytes = 0;  // of `items`
   [[nodiscard]] bool full() const { return items.size() == limit || bytes >= bytes_max; }
   bool end = false;
@@ -152,7 +151,7 @@ void scan_shard(ShardUnit& unit, const std::vector<PartitionNumber>& numbers,
     scan->next = std::max(scan->next, log->log_start());
     scan->limit = query.limit;
     scan->scan_max = std::max<std::uint64_t>(1, kScanMax / partitions);
-    scan->bytes_max = std::max<std::uint64_t>(1, kAnswerBytes / partitions);
+    scan->bytes_max = std::max<std::uint64_t>(1, api::kPageBytes / partitions);
     all->scans.push_back(scan);
     if (log->damage()) {
       leave_out(*scan, *log->damage());

@@ -1,4 +1,4 @@
-// What `/metrics` shows of progress, and waiting for what is in flight.
+// What `/metrics` shows of progress.
 #include "ackline/base/metric_names.h"
 #include "ackline/runtime/edge.h"
 #include "ackline/runtime/node.h"
@@ -6,8 +6,6 @@
 
 namespace ackline::runtime {
 namespace {
-
-constexpr std::int64_t kSettlePollMs = 20;
 
 struct GroupSums {
   bool known = true;  // false: a partition is quarantined, and sums are nobody's numbers
@@ -157,35 +155,6 @@ void Node::refresh_ages(std::shared_ptr<Task> done) {
                (*done)();
              });
            });
-}
-
-void Node::when_settled(MonoMs until, Task done) {
-  auto shared = std::make_shared<Task>(std::move(done));
-  run_on(control_executor(), [this, until, shared] {
-    gather<std::uint64_t>(
-        *this, control_executor(),
-        [](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
-          std::uint64_t in_flight = 0;
-          for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
-            if (const auto report = unit.shard->dispatcher().progress(key)) {
-              in_flight += report->in_flight;
-            }
-          }
-          answer(in_flight);
-        },
-        [this, until, shared](const std::vector<std::uint64_t>& parts) {
-          std::uint64_t in_flight = 0;
-          for (const std::uint64_t part : parts) in_flight += part;
-          const MonoMs now = control_executor().clock().mono();
-          if (in_flight == 0 || now >= until) {
-            (*shared)();
-            return;
-          }
-          control_executor().schedule(now.plus(kSettlePollMs), [this, until, shared] {
-            when_settled(until, [shared] { (*shared)(); });
-          });
-        });
-  });
 }
 
 }  // namespace ackline::runtime

@@ -14,23 +14,6 @@
 #include "ackline/runtime/waiting_settle.h"
 
 namespace ackline::runtime {
-namespace {
-
-state::DeadReason record_reason(delivery::DeadReason reason) {
-  switch (reason) {
-    case delivery::DeadReason::kMaxAttempts:
-      return state::DeadReason::kMaxAttempts;
-    case delivery::DeadReason::kMaxRestarts:
-      return state::DeadReason::kMaxRestarts;
-    case delivery::DeadReason::kRejected:
-      return state::DeadReason::kRejected;
-    case delivery::DeadReason::kExpired:
-      return state::DeadReason::kExpired;
-  }
-  return state::DeadReason::kMaxAttempts;
-}
-
-}  // namespace
 
 void Shard::write_dead_letters() {
   std::vector<delivery::DeadLetterRequest> requests = std::move(dead_letters_);
@@ -98,7 +81,8 @@ void Shard::write_dead_letter(const delivery::DeadLetterRequest& request,
   options_.ids->encode(request.id, id);
   using enum event::AttributeType;
   const std::vector<event::Attribute> extensions = {
-      {"dlqreason", kString, std::string(state::dead_reason_name(record_reason(request.reason)))},
+      {"dlqreason", kString,
+       std::string(state::dead_reason_name(delivery::record_reason(request.reason)))},
       {"dlqattempts", kInteger, std::to_string(request.attempts)},
       {"dlqerror", kString, request.error},
       {"dlqtopic", kString, topic.name},

@@ -1,6 +1,6 @@
 // What the journal says about deliveries: the typed bodies of its records.
 //
-// The dispatcher writes them, recovery, the doctor and `JournalDeliveryStateStore` read them. The
+// The dispatcher writes them and its recovery reads them; tests have a second reading. The
 // journal itself carries a record's type and its PartitionNumber, so neither is in a body. Frontier
 // and cursor are derived from these records, never journaled (architecture.md, J2). The layout of a
 // type never changes: a new layout is a new type number. Byte tables: docs/formats/records.md.
@@ -211,8 +211,9 @@ struct LogStartRecord {
   friend bool operator==(const LogStartRecord&, const LogStartRecord&) = default;
 };
 
-// Written each second while timers are armed: how far this process's clocks had come (inv. 15).
-// Partition number 0.
+// How far this process's clocks had come (inv. 15): before the first record whose time counts of
+// each moment, each second while timers are armed, and when a stall set the clock back, so that it
+// may be behind the one before. Partition number 0.
 struct AliveRecord {
   MonoMs elapsed;  // since the boot record of this process
   WallMs wall;

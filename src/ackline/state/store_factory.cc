@@ -9,7 +9,6 @@
 
 #include "ackline/io/kv/rocksdb_key_value.h"
 #include "ackline/state/backend/kv_offset_store.h"
-#include "ackline/state/backend/meta_dead_letter_store.h"
 #include "ackline/state/backend/meta_subscription_store.h"
 #include "ackline/state/data_directory.h"
 #include "ackline/state/delivery_state_store.h"
@@ -34,11 +33,7 @@ Result<void> check_types(const StoreOptions& options) {
   if (const auto fine = check_type("offset.type", options.offset_type, {"rocksdb"}); !fine) {
     return fine;
   }
-  if (const auto fine = check_type("delivery.store", options.delivery_type, {"journal", "rocksdb"});
-      !fine) {
-    return fine;
-  }
-  return check_type("deadLetter.store", options.dead_letter_type, {"meta"});
+  return check_type("delivery.store", options.delivery_type, {"journal", "rocksdb"});
 }
 
 // What a commit writes is gone again soon: buffers that take it without a flush every moment.
@@ -122,7 +117,6 @@ Result<Stores> open_stores(io::FileSystem& fs, const Clock& clock, const StoreOp
     return fail(subscriptions);
   }
   stores.subscriptions = std::move(*subscriptions);
-  stores.dead_letters = make_meta_dead_letter_store(*stores.meta);
   return stores;
 }
 

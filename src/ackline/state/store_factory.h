@@ -14,7 +14,6 @@
 #include "ackline/meta/local/local_meta_store.h"
 #include "ackline/meta/meta_store.h"
 #include "ackline/state/data_directory.h"
-#include "ackline/state/dead_letter_store.h"
 #include "ackline/state/offset_store.h"
 #include "ackline/state/subscription_store.h"
 
@@ -27,7 +26,6 @@ struct StoreOptions {
   std::string offset_path;                // directory of the offset store
   std::string delivery_type = "journal";  // "journal", "rocksdb"
   std::string delivery_path;              // directory of the delivery store of rows
-  std::string dead_letter_type = "meta";  // "meta"
   // Told when the subscription cache lost its watch; the owner then calls `refresh` on a storage
   // thread. Must not block.
   std::function<void()> on_subscriptions_lost;
@@ -43,7 +41,6 @@ struct Stores {
   // store.
   std::unique_ptr<io::KeyValue> delivery_kv;
   std::unique_ptr<SubscriptionStore> subscriptions;
-  std::unique_ptr<DeadLetterStore> dead_letters;
 };
 
 // Whether there is a meta store in the directory; false where no server has started yet. kCorrupt

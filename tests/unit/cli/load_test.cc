@@ -208,6 +208,8 @@ TEST(LoadCycle, QuantilesAreOfSortedValues) {
 TEST(LoadInProcess, EveryDeliveryThatIsCountedWasAcked) {
   for (const bool keys : {false, true}) {
     const InProcessRate rate = deliver_and_ack(5000, keys);
+    EXPECT_GE(rate.counted, 5000U) << keys;
+    EXPECT_EQ(rate.acked, rate.counted) << keys;
     EXPECT_GT(rate.per_second, 0) << keys;
     EXPECT_GT(rate.cpu_us, 0) << keys;
   }

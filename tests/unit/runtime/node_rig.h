@@ -68,14 +68,16 @@ class NodeRig {
     return std::move(**answer);
   }
 
+  // Their ids are their numbers, or all `id`.
   void publish(int count, const std::string& topic = "t",
-               std::optional<std::uint32_t> partition = {}) {
+               std::optional<std::uint32_t> partition = {},
+               const std::optional<std::string>& id = {}) {
     api::PublishRequest request;
     request.topic = topic;
     request.partition = partition;
     for (int i = 0; i < count; ++i) {
       event::CloudEvent made;
-      made.set("id", std::to_string(i));
+      made.set("id", id.value_or(std::to_string(i)));
       made.set("source", "/s");
       made.set("type", "x");
       api::PublishEvent one;

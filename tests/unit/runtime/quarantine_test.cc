@@ -24,27 +24,11 @@ struct QuarantineTest : ::testing::Test {
     ASSERT_TRUE(rig.ask<api::TopicItem>(
         [&](auto done) { rig.admin().create_topic(request, std::move(done)); }));
   }
-  void publish_to(std::uint32_t partition, int count, const std::string& id = "e") {
-    api::PublishRequest request;
-    request.topic = "t";
-    request.partition = partition;
-    for (int i = 0; i < count; ++i) {
-      event::CloudEvent made;
-      made.set("id", id);
-      made.set("source", "/s");
-      made.set("type", "x");
-      api::PublishEvent one;
-      event::append_frame(made, one.frame);
-      request.events.push_back(std::move(one));
-    }
-    EXPECT_TRUE(rig.ask<api::PublishResults>(
-        [&](auto done) { rig.traffic().publish(std::move(request), std::move(done)); }));
-  }
   // Two partitions, dead letters in both; then a start that finds the second one's files gone.
   void lose_second() {
     create("t", 2);
     ASSERT_TRUE(rig.subscribe("c"));
-    for (const std::uint32_t partition : {0U, 1U}) publish_to(partition, 4);
+    for (const std::uint32_t partition : {0U, 1U}) rig.publish(4, "t", partition);
     const auto ids = rig.poll("c");
     ASSERT_EQ(ids.size(), 8U);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -187,8 +171,8 @@ TEST_F(QuarantineTest, AStartAtTheEndOfAQuarantinedPartitionIsRefused) {
 
 TEST_F(QuarantineTest, PartitionsThatAreMadeAfterAJournalWasDamagedAreNotHitByIt) {
   create("t", 2);
-  publish_to(0, 1, "the-batch-to-lose");
-  publish_to(1, 3);
+  rig.publish(1, "t", 0, "the-batch-to-lose");
+  rig.publish(3, "t", 1);
   rig.publish(1);
   rig.pass(2000);
   lose_batch_with("the-batch-to-lose");
@@ -211,8 +195,8 @@ TEST_F(QuarantineTest, PartitionsThatAreMadeAfterAJournalWasDamagedAreNotHitByIt
 
 TEST_F(QuarantineTest, WhatWasHitStaysHitAtTheNextStart) {
   create("t", 2);
-  publish_to(0, 1, "the-batch-to-lose");
-  publish_to(1, 3);
+  rig.publish(1, "t", 0, "the-batch-to-lose");
+  rig.publish(3, "t", 1);
   rig.pass(2000);
   lose_batch_with("the-batch-to-lose");
   rig.restart();

@@ -1,4 +1,4 @@
-#include "ackline/state/delivery_image.h"
+#include "tests/support/state/delivery_image.h"
 
 #include <gtest/gtest.h>
 

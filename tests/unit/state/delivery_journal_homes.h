@@ -11,11 +11,11 @@
 #include "ackline/io/fs/memory_file_system.h"
 #include "ackline/io/fs/posix_file_system.h"
 #include "ackline/io/journal/journal.h"
-#include "ackline/state/backend/io_delivery_journal.h"
-#include "ackline/state/backend/journal_delivery_state_store.h"
 #include "tests/conformance/delivery_state_home.h"
 #include "tests/support/kv/temp_directory.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/state/io_delivery_journal.h"
+#include "tests/support/state/journal_delivery_state_store.h"
 
 namespace ackline::testing {
 

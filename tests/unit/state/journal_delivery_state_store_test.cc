@@ -1,4 +1,4 @@
-#include "ackline/state/backend/journal_delivery_state_store.h"
+#include "tests/support/state/journal_delivery_state_store.h"
 
 #include <gtest/gtest.h>
 

@@ -32,7 +32,6 @@ TEST_F(StoreFactoryTest, TheStoresThatItMakesKeepWhatTheyAreGiven) {
     EXPECT_TRUE(stores->meta->put("/em/x", "1"));
     EXPECT_EQ(stores->offsets->name(), "offsets (rocksdb)");
     EXPECT_EQ(stores->subscriptions->name(), "subscriptions (meta)");
-    EXPECT_EQ(stores->dead_letters->name(), "dead letters (meta)");
   }
   auto stores = open();
   ASSERT_TRUE(stores) << stores.error().detail;
@@ -54,8 +53,8 @@ TEST_F(StoreFactoryTest, AnUnknownTypeIsRefusedWithTheKnownOnes) {
   options_.offset_type = "zookeeper";
   EXPECT_TRUE(refused("offset.type", "rocksdb"));
   options_ = {};
-  options_.dead_letter_type = "zookeeper";
-  EXPECT_TRUE(refused("deadLetter.store", "meta"));
+  options_.delivery_type = "zookeeper";
+  EXPECT_TRUE(refused("delivery.store", "journal, rocksdb"));
 }
 
 TEST_F(StoreFactoryTest, StoresInUseByAnotherProcessAreRefused) {

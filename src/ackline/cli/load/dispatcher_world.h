@@ -81,6 +81,9 @@ class Port final : public delivery::DispatcherPort {
     counts_[static_cast<std::size_t>(what)] += events;
   }
   void lane_part_done(ProgressNumber /*lane*/, PartitionNumber /*partition*/) override {}
+  [[nodiscard]] std::uint64_t count_of(delivery::DeliveryEvent what) const {
+    return counts_[static_cast<std::size_t>(what)];
+  }
 
   std::vector<delivery::DeliveryId> ids;
   io::Journal* journal_to = nullptr;

@@ -42,9 +42,13 @@ InProcessRate deliver_and_ack(std::uint64_t events, bool keys) {
   run(*world, random, events / 10 + 1);
   const double wall = seconds_now();
   const double cpu = cpu_seconds();
-  const auto done = static_cast<double>(run(*world, random, events));
+  const std::uint64_t before = world->port.count_of(delivery::DeliveryEvent::kAcked);
+  const std::uint64_t counted = run(*world, random, events);
+  const auto done = static_cast<double>(counted);
   return {.per_second = done / (seconds_now() - wall),
-          .cpu_us = (cpu_seconds() - cpu) * 1e6 / done};
+          .cpu_us = (cpu_seconds() - cpu) * 1e6 / done,
+          .counted = counted,
+          .acked = world->port.count_of(delivery::DeliveryEvent::kAcked) - before};
 }
 
 }  // namespace ackline::cli::load

@@ -9,6 +9,8 @@ namespace ackline::cli::load {
 struct InProcessRate {
   double per_second = 0;
   double cpu_us = 0;  // of an event
+  std::uint64_t counted = 0;
+  std::uint64_t acked = 0;  // of those counted, as the dispatcher tells
 };
 
 // About `events` deliveries, each leased and acked in random order within 1 000; with `keys` also

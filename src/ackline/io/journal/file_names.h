@@ -18,5 +18,7 @@ namespace ackline::io::journal {
 inline constexpr std::string_view kHalfMadeName = "opening.new";
 // Damaged files are set aside as "damaged-journal-00000007".
 inline constexpr std::string_view kDamagedPrefix = "damaged-";
+// Until then "journal-00000007.damaged", which is empty, says of one that damage was found in it.
+inline constexpr std::string_view kMarkSuffix = ".damaged";
 
 }  // namespace ackline::io::journal

@@ -77,6 +77,7 @@ Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t
   const std::string name = file_name(next_number_++);
   if (auto done = fs.rename(half_made, join(options_.directory, name)); !done) return done;
   failpoint(Failpoint::kJournalStartRenamed);
+  mark_damaged(recovered.files);
   if (auto done = fs.sync_directory(options_.directory); !done) return done;
   failpoint(Failpoint::kJournalStartNamed);
   ++stats_.files_made;
@@ -88,7 +89,7 @@ Result<void> JournalFiles::start(const JournalRecovery& recovered, std::uint64_t
                      .first = info.first,
                      .last = info.last,
                      .file = nullptr,
-                     .damaged = info.damaged});
+                     .damaged = info.damaged || is_marked(info.name)});
     count(info.last, info.used_bytes);
   }
   live_.push_back(
@@ -267,6 +268,29 @@ void JournalFiles::retire(Live file) {
   }
 }
 
+// A start does not read what the manifest needs no more: of a file whose damage lies there it would
+// see nothing, and remove it, if the one before was killed between its manifest and the new name.
+void JournalFiles::mark_damaged(const std::vector<JournalFileInfo>& files) {
+  FileSystem& fs = options_.fs;
+  for (const std::string& name : fs.list(options_.directory).value_or(std::vector<std::string>())) {
+    if (!name.ends_with(kMarkSuffix)) continue;
+    const auto file = std::string_view(name).substr(0, name.size() - kMarkSuffix.size());
+    if (std::ranges::find(files, file, &JournalFileInfo::name) == files.end()) {
+      static_cast<void>(fs.remove(join(options_.directory, name)));
+    }
+  }
+  for (const JournalFileInfo& file : files) {
+    if (!file.damaged) continue;
+    const std::string mark = join(options_.directory, file.name + std::string(kMarkSuffix));
+    static_cast<void>(fs.open(mark, OpenMode::kCreate));
+  }
+}
+
+bool JournalFiles::is_marked(const std::string& name) const {
+  const std::string mark = join(options_.directory, name + std::string(kMarkSuffix));
+  return options_.fs.exists(mark).value_or(false);
+}
+
 // Under its old name nobody would know of the damage any more, and the file would be removed: it is
 // given up only when the new name is on disk.
 void JournalFiles::set_aside(Live file) {
@@ -280,6 +304,9 @@ void JournalFiles::set_aside(Live file) {
         // An earlier try may have renamed it, and not synced.
         if (!*outcome && fs.exists(to).value_or(false)) *outcome = {};
         if (*outcome) *outcome = fs.sync_directory(directory);
+        if (*outcome) {
+          static_cast<void>(fs.remove(join(directory, name + std::string(kMarkSuffix))));
+        }
       },
       options_.executor,
       [self = shared_from_this(), file = std::move(file), outcome]() mutable {

@@ -82,6 +82,9 @@ class JournalFiles : public std::enable_shared_from_this<JournalFiles> {
   void remove_later(const std::string& name);
   void retire(Live file);
   void set_aside(Live file);
+  // Of all files of earlier starts. Best effort: without its mark a file is told by its damage.
+  void mark_damaged(const std::vector<JournalFileInfo>& files);
+  [[nodiscard]] bool is_marked(const std::string& name) const;
   void count(Lsn lsn, std::uint64_t bytes);
 
   const JournalOptions& options_;

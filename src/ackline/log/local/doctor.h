@@ -1,9 +1,11 @@
 // Reads a partition's files without the running log: for `ackline doctor`, for scrubs and for the
 // lag audit's recount.
 //
-// A reader of its own, written from docs/formats/segment.md and sharing no decoding with the log,
-// so that the two check each other. Changes nothing. Blocks; any thread. Call `flush_tail` first
-// when the partition is live: what is only in memory and the journal is not seen.
+// A reader of its own, written from docs/formats/segment.md: segments and indexes are decoded
+// without the log's code, so that the two check each other. Shared are the names and constants of
+// format.h and, for what the checkpoint says, `decode_section`. Changes nothing. Blocks; any
+// thread. Call `flush_tail` first when the partition is live: what is only in memory and the
+// journal is not seen.
 #pragma once
 
 #include <cstdint>

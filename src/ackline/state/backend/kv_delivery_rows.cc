@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ackline/base/big_endian.h"
 #include "ackline/base/bytes.h"
 #include "ackline/state/backend/sealed_value.h"
 #include "ackline/state/record_codec.h"
@@ -28,14 +29,6 @@ constexpr std::uint8_t kRanges = 0;
 constexpr std::uint8_t kBitmap = 1;
 constexpr std::size_t kBitmapBytes = kChunkOffsets / 8;
 
-// Big-endian, so that byte order is number order.
-template <class T>
-void put_big(std::string& out, T value) {
-  for (unsigned shift = 8 * sizeof(T); shift > 0; shift -= 8) {
-    out.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> (shift - 8)));
-  }
-}
-
 std::uint64_t big(std::string_view bytes) {
   std::uint64_t value = 0;
   for (const char byte : bytes) {
@@ -52,8 +45,8 @@ void put_time(ByteWriter& out, MonoMs at) {
 
 std::string shard_key(std::uint32_t shards, ShardIndex shard) {
   std::string out = prefix(Kind::kShard);
-  put_big(out, shards);
-  put_big(out, shard.value());
+  append_big_endian(out, shards);
+  append_big_endian(out, shard.value());
   return out;
 }
 
@@ -65,19 +58,19 @@ std::string prefix(Kind kind, PartitionNumber partition) {
   std::string out;
   out.reserve(kPlaceKeyBytes);
   out.push_back(static_cast<char>(kind));
-  put_big(out, partition.value());
+  append_big_endian(out, partition.value());
   return out;
 }
 
 std::string prefix(Kind kind, PartitionNumber partition, ProgressNumber progress) {
   std::string out = prefix(kind, partition);
-  put_big(out, progress.value());
+  append_big_endian(out, progress.value());
   return out;
 }
 
 std::string key(Kind kind, PartitionNumber partition, ProgressNumber progress, std::int64_t place) {
   std::string out = prefix(kind, partition, progress);
-  put_big(out, static_cast<std::uint64_t>(place));
+  append_big_endian(out, static_cast<std::uint64_t>(place));
   return out;
 }
 

@@ -124,6 +124,30 @@ TEST_F(JournalDamageTest, ADamagedFileIsSetAsideNotRemoved) {
   EXPECT_FALSE(fs.exists(kFirstFile).value());
 }
 
+TEST_F(JournalDamageTest, ADamagedFileIsSetAsideAlsoByAStartThatNoLongerReadsIt) {
+  fill();
+  fs.flip_bit(kFirstFile, place_of("event-2"), 0);
+  boot(fs);
+  ASSERT_EQ(back.recovery.damage.size(), 1U);
+  ASSERT_TRUE(write(1, "more"));
+  sync();
+  // The manifest says that nothing of the file is needed, and a power cut comes before its new
+  // name.
+  const Lsn synced = journal->synced();
+  Random random(3);
+  die();
+  fs.power_cut(random);
+  boot(fs, {.lowest_needed = synced.next(), .synced_at_least = synced});
+  EXPECT_THAT(back.recovery.damage, IsEmpty()) << "nobody needs it";
+  ASSERT_TRUE(write(1, "even more"));
+  sync();
+  journal->recycle_below(journal->synced().next());
+  settle(executor, storage);
+  EXPECT_TRUE(fs.exists("/data/journal/damaged-journal-00000001").value());
+  EXPECT_FALSE(fs.exists(kFirstFile).value());
+  EXPECT_FALSE(fs.exists(kFirstFile + ".damaged").value()) << "its mark goes with it";
+}
+
 TEST_F(JournalDamageTest, ADamagedFileKeepsItsNewNameAfterAPowerCut) {
   fill();
   fs.flip_bit(kFirstFile, place_of("event-2"), 0);

@@ -1,6 +1,10 @@
 // DeliveryStateStore on journal records: each batch becomes the records that the dispatcher would
 // have written, and the image of those records answers the reads.
 //
+// Not part of the product, where the dispatcher writes and reads the records itself. It shows that
+// they say all that the contract asks for, so that the journal and the store of rows can be
+// exchanged (docs/decisions/0013), and is held to the same suite.
+//
 // One thread (its shard's). Does not block but in `flush` and `close`: records go to the journal's
 // current batch. A batch that the journal does not take changes nothing here either.
 #pragma once
@@ -12,8 +16,8 @@
 #include <vector>
 
 #include "ackline/base/clock.h"
-#include "ackline/state/delivery_image.h"
 #include "ackline/state/delivery_state_store.h"
+#include "tests/support/state/delivery_image.h"
 
 namespace ackline::state {
 

@@ -1,4 +1,4 @@
-#include "ackline/state/backend/io_delivery_journal.h"
+#include "tests/support/state/io_delivery_journal.h"
 
 #include <utility>
 

@@ -1,8 +1,8 @@
 // What the journal's records add up to: deliveries in flight, progress, lanes.
 //
 // Fed with records in journal order, from a replay or as they are written. The dispatcher holds the
-// same in its own, denser form; this one is for the journal's DeliveryStateStore, the doctor and
-// tests, and is the plain statement of what each record means.
+// same in its own, denser form, and that is what the product reads; this one is the plain statement
+// of what each record means, a second reading for tests and the fuzz target of the records.
 //
 // Time is the image's own: it advances by alive marks and by `advance_to`, and stands still between
 // a process's last mark and the next boot record (invariant 15).

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "ackline/io/journal/journal.h"
-#include "ackline/state/backend/journal_delivery_state_store.h"
+#include "tests/support/state/journal_delivery_state_store.h"
 
 namespace ackline::state {
 
