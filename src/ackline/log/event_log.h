@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -109,6 +110,10 @@ class PartitionLog {
   [[nodiscard]] virtual Offset log_start() const = 0;
   // Newest readable event: next readable offset - 1; -1 only before the first. Never falls.
   [[nodiscard]] virtual Offset high_watermark() const = 0;
+  // Bytes that the kept events take where they are kept, as far as this log knows.
+  [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
+  // Why it answers kQuarantined or kPoisoned, if it does; the others go on.
+  [[nodiscard]] virtual const std::optional<Error>& damage() const = 0;
 
   // Events from `from` on, in order. At the end of the log an empty batch with next == from. From
   // below the log start it begins at the log start (whoever reads compares `next` and knows what is

@@ -98,7 +98,7 @@ std::optional<DeadLetterFound> look_at(const Walk& walk, const log::StoredEvent&
 // Null: it can be looked at. What has become of an entry is part of its event's partition.
 const Error* damage_of(Shard& shard, const Topic& topic, std::uint32_t index) {
   for (const PartitionNumber number : {topic.dead_letters[index], topic.partitions[index]}) {
-    const log::LocalPartition* log = shard.partition(number);
+    const log::PartitionLog* log = shard.partition(number);
     if (log != nullptr && log->damage()) return &*log->damage();
   }
   return nullptr;
@@ -108,7 +108,7 @@ const Error* damage_of(Shard& shard, const Topic& topic, std::uint32_t index) {
 bool enter_partition(Walk& walk) {
   const DeadLetterSelection& want = *walk.selection;
   for (; walk.partition < want.topic->dead_letters.size(); ++walk.partition) {
-    const log::LocalPartition* log = walk.shard.partition(walk.number());
+    const log::PartitionLog* log = walk.shard.partition(walk.number());
     if (log == nullptr) continue;
     if (const Error* why = damage_of(walk.shard, *want.topic, walk.partition)) {
       walk.part.left_out.emplace(walk.partition, *why);
@@ -146,7 +146,7 @@ void step(const WalkPtr& walk);
 
 // One read; false: what it needs is not in memory.
 bool read_some(const WalkPtr& walk) {
-  log::LocalPartition* log = walk->shard.partition(walk->number());
+  log::PartitionLog* log = walk->shard.partition(walk->number());
   const bool over = log == nullptr || walk->next > log->high_watermark();
   auto batch = over ? Result<log::ReadBatch>()
                     : log->read(walk->next, {.max_events = kReadEvents, .max_bytes = 1U << 20U});

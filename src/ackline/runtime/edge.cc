@@ -69,7 +69,7 @@ struct ResolvedPart {
 
 // Where a damaged log begins and ends is not known. All that it may have is from 0 on, so a group
 // may start there; what is opened again is refused by the partition itself.
-void resolve_damaged(const log::LocalPartition& log, std::uint32_t index,
+void resolve_damaged(const log::PartitionLog& log, std::uint32_t index,
                      const api::Position& position, bool starts, ResolvedPart& part) {
   const auto* named = std::get_if<api::AtOffsets>(&position);
   if (named != nullptr && !named->all && !named->some.contains(index)) return;
@@ -106,11 +106,11 @@ void Edge::resolve(const TopicPtr& topic, api::Position position, std::vector<st
         for (std::uint32_t i = 0; i < topic->partitions.size(); ++i) {
           if (!only.empty() && std::ranges::find(only, i) == only.end()) continue;
           const PartitionNumber number = topic->partitions[i];
-          log::LocalPartition* log = unit.shard->partition(number);
+          log::PartitionLog* log = unit.shard->partition(number);
           if (log == nullptr) continue;
           ++all->left;
           auto attempt = [all, i, position, what, number, shard = unit.shard.get()] {
-            log::LocalPartition* at = shard->partition(number);
+            log::PartitionLog* at = shard->partition(number);
             if (at == nullptr) {
               all->finish();
               return true;
@@ -162,7 +162,7 @@ Result<void> check_position(const Topic& topic, const api::Position& position) {
               "Name partitions that the topic has.", "offsets");
 }
 
-Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log, std::uint32_t partition,
+Result<std::optional<Offset>> offset_of_position(log::PartitionLog& log, std::uint32_t partition,
                                                  const api::Position& position, bool strict) {
   const Offset end = log.high_watermark().next();
   const auto checked = [&](Offset offset) -> Result<std::optional<Offset>> {

@@ -16,7 +16,7 @@ namespace ackline::runtime {
 
 // The first offset to be offered that `position` means on one partition; nullopt when it does not
 // name the partition. Errors: kBadValue (outside the log), kTimeout (not in memory), the log's.
-[[nodiscard]] Result<std::optional<Offset>> offset_of_position(log::LocalPartition& log,
+[[nodiscard]] Result<std::optional<Offset>> offset_of_position(log::PartitionLog& log,
                                                                std::uint32_t partition,
                                                                const api::Position& position,
                                                                bool strict);

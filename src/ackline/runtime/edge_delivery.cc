@@ -169,7 +169,7 @@ static void settle_one(ShardUnit& owner, const delivery::SettleRequest& request,
     return;
   }
   const PartitionNumber number = topic->partitions[request.id.partition.value()];
-  const log::LocalPartition* log = owner.shard->partition(number);
+  const log::PartitionLog* log = owner.shard->partition(number);
   if (log != nullptr && log->damage()) {
     done(std::unexpected(*log->damage()));
     return;

@@ -45,7 +45,7 @@ void leave_out(Scan& scan, const Error& why) {
 void scan_on(Shard& shard, ScanPtr scan, std::shared_ptr<const event::EventQuery> query,
              std::shared_ptr<ScanDone> done) {
   shard.read_cold(scan->number, scan->next, [&shard, scan, query, done] {
-    log::LocalPartition* log = shard.partition(scan->number);
+    log::PartitionLog* log = shard.partition(scan->number);
     if (log == nullptr) {
       (*done)();
       return true;
@@ -139,7 +139,7 @@ void scan_shard(ShardUnit& unit, const std::vector<PartitionNumber>& numbers,
   all->answer = std::move(answer);
   for (std::uint32_t i = 0; i < numbers.size(); ++i) {
     if (query.partition && *query.partition != i) continue;
-    const log::LocalPartition* log = unit.shard->partition(numbers[i]);
+    const log::PartitionLog* log = unit.shard->partition(numbers[i]);
     if (log == nullptr) continue;
     auto scan = std::make_shared<Scan>();
     scan->partition = i;

@@ -29,7 +29,7 @@ api::ExplainPartition capture_explain(ShardUnit& unit, const delivery::ProgressK
     out.for_seconds = static_cast<double>(std::max<std::int64_t>(0, for_ms)) / 1000.0;
     out.since = WallMs(unit.shard->wall().value() - for_ms);
   }
-  const log::LocalPartition* log = unit.shard->partition(key.partition);
+  const log::PartitionLog* log = unit.shard->partition(key.partition);
   if (log != nullptr && log->damage()) {
     out.quarantined = true;
     out.quarantine_detail = log->damage()->detail;
@@ -66,7 +66,7 @@ void add_events(
     ++explaining->left;
     unit.shard->read_cold(
         number, offset, [explaining, number, offset, at = index, shard = unit.shard.get()] {
-          log::LocalPartition* log = shard->partition(number);
+          log::PartitionLog* log = shard->partition(number);
           if (log != nullptr) {
             auto batch = log->read(offset, {.max_events = 1, .max_bytes = 1});
             if (!batch && batch.error().code == ErrorCode::kTimeout) return false;

@@ -21,7 +21,7 @@ struct GroupPart {
 void add_progress(ShardUnit& unit, const delivery::ProgressKey& key, GroupPart& part) {
   const auto report = unit.shard->dispatcher().progress(key);
   const auto place = unit.shard->catalog().place(key.partition);
-  const log::LocalPartition* log = unit.shard->partition(key.partition);
+  const log::PartitionLog* log = unit.shard->partition(key.partition);
   if (!report || !place || log == nullptr) return;
   api::PartitionLag lag;
   lag.report = *report;

@@ -35,7 +35,7 @@ void add_ages(ShardUnit& unit, std::vector<LagPart> parts,
     if (oldest > part.lag.high_watermark) continue;
     ++ages->left;
     unit.shard->read_cold(part.number, oldest, [ages, i, oldest, shard = unit.shard.get()] {
-      log::LocalPartition* log = shard->partition(ages->parts[i].number);
+      log::PartitionLog* log = shard->partition(ages->parts[i].number);
       if (log != nullptr) {
         const auto time = log->append_time(oldest);
         if (!time && time.error().code == ErrorCode::kTimeout) return false;
@@ -210,7 +210,7 @@ HolesPart capture_holes(ShardUnit& unit, const Topic& topic, const api::HolesQue
   for (std::uint32_t i = 0; i < topic.partitions.size(); ++i) {
     if (query.partition && *query.partition != i) continue;
     const delivery::ProgressKey key{number, topic.partitions[i]};
-    const log::LocalPartition* log = unit.shard->partition(key.partition);
+    const log::PartitionLog* log = unit.shard->partition(key.partition);
     if (log == nullptr) continue;
     if (log->damage()) {
       part.left_out.emplace(i, *log->damage());

@@ -11,7 +11,7 @@ using Answers = std::map<std::uint32_t, Result<api::ReopenPartition>>;
 
 Result<api::ReopenPartition> reopen_one(ShardUnit& unit, const delivery::ProgressKey& key,
                                         Offset to, const api::ReopenQuery& query) {
-  log::LocalPartition* log = unit.shard->partition(key.partition);
+  log::PartitionLog* log = unit.shard->partition(key.partition);
   if (log == nullptr) return fail(ErrorCode::kTopicUnknown, "the topic was deleted");
   if (log->damage()) return std::unexpected(*log->damage());
   delivery::Dispatcher& dispatcher = unit.shard->dispatcher();

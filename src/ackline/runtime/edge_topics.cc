@@ -22,7 +22,7 @@ PartitionViews views_of(ShardUnit& unit, const std::vector<TopicPtr>& topics) {
   for (const TopicPtr& topic : topics) {
     for (const auto* numbers : {&topic->partitions, &topic->dead_letters}) {
       for (const PartitionNumber number : *numbers) {
-        const log::LocalPartition* log = unit.shard->partition(number);
+        const log::PartitionLog* log = unit.shard->partition(number);
         if (log == nullptr) continue;
         PartitionView& view = views[number.value()];
         view.bytes = log->stored_bytes();

@@ -13,7 +13,7 @@ constexpr std::uint32_t kByteHoles = 4096;  // holes whose bytes are counted one
 // holes lie above the cursor.
 std::uint64_t pending_bytes(ShardUnit& unit, const delivery::ProgressKey& key,
                             const api::PartitionLag& lag) {
-  log::LocalPartition& log = *unit.shard->partition(key.partition);
+  log::PartitionLog& log = *unit.shard->partition(key.partition);
   const Offset end = lag.high_watermark.next();
   const Offset from = std::max(lag.report.frontier.next(), lag.log_start);
   if (lag.report.settled_ahead == 0) return log.bytes_between(from, end).bytes;
@@ -41,7 +41,7 @@ std::uint64_t pending_bytes(ShardUnit& unit, const delivery::ProgressKey& key,
 std::optional<LagPart> capture_lag(ShardUnit& unit, const delivery::ProgressKey& key) {
   const auto report = unit.shard->dispatcher().progress(key);
   const auto place = unit.shard->catalog().place(key.partition);
-  const log::LocalPartition* log = unit.shard->partition(key.partition);
+  const log::PartitionLog* log = unit.shard->partition(key.partition);
   if (!report || !place || log == nullptr) return std::nullopt;
   LagPart part;
   part.group = key.progress;

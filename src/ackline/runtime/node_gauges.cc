@@ -27,7 +27,7 @@ ShardSums shard_sums(ShardUnit& unit) {
     const auto report = unit.shard->dispatcher().progress(key);
     const GroupPtr group = catalog.group(key.progress);
     const auto place = catalog.place(key.partition);
-    const log::LocalPartition* log = unit.shard->partition(key.partition);
+    const log::PartitionLog* log = unit.shard->partition(key.partition);
     if (!report || !group || !place || log == nullptr) continue;
     if (log->damage()) {
       sums[key.progress].known = false;

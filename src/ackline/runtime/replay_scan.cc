@@ -74,7 +74,7 @@ void take(const WalkPtr& walk, const Sieve& sieve) {
 
 // One read; false: what it needs is not in memory.
 bool read_some(const WalkPtr& walk) {
-  log::LocalPartition* log = walk->shard.partition(walk->number());
+  log::PartitionLog* log = walk->shard.partition(walk->number());
   const std::optional<Offset> until = walk->at->second.until;
   const bool over =
       log == nullptr || walk->next > log->high_watermark() || (until && walk->next >= *until);
@@ -105,7 +105,7 @@ bool read_some(const WalkPtr& walk) {
 void step(const WalkPtr& walk) {
   const ReplaySelection& want = *walk->selection;
   while (!walk->part.error && walk->at != want.ranges.end()) {
-    const log::LocalPartition* log = walk->shard.partition(walk->number());
+    const log::PartitionLog* log = walk->shard.partition(walk->number());
     const auto report =
         log == nullptr ? std::nullopt
                        : walk->shard.dispatcher().progress({want.group->number, walk->number()});

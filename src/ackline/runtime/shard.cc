@@ -40,7 +40,7 @@ Shard::Shard(ShardOptions options, ShardDependencies dependencies)
 
 Shard::~Shard() = default;
 
-log::LocalPartition* Shard::partition(PartitionNumber number) {
+log::PartitionLog* Shard::partition(PartitionNumber number) {
   const auto found = partitions_.find(number);
   return found == partitions_.end() ? nullptr : found->second.log.get();
 }

@@ -110,7 +110,8 @@ class Shard final : public delivery::DispatcherPort {
   // When what can be offered now has left, after its sync where it needs one; or could not.
   void when_offered(Task done);
   [[nodiscard]] delivery::Dispatcher& dispatcher() { return *dispatcher_; }
-  [[nodiscard]] log::LocalPartition* partition(PartitionNumber number);
+  // For who reads it, whoever keeps it; null when it is not of this shard.
+  [[nodiscard]] log::PartitionLog* partition(PartitionNumber number);
   // This shard's part of a redrive. A part that is there already stays as it is.
   [[nodiscard]] Result<delivery::LanePartReport> start_lane(const Lane& lane);
   // Gives back the space of dead letters that are all purged, from the oldest on.

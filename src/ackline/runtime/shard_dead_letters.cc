@@ -43,7 +43,7 @@ void Shard::write_dead_letters() {
       const PartitionNumber number = request.key.partition;
       const Offset offset = request.offset;
       read_cold(number, offset, [this, request = std::move(request), one]() mutable {
-        log::LocalPartition* warm = partition(request.key.partition);
+        log::PartitionLog* warm = partition(request.key.partition);
         if (warm == nullptr) {
           drop_dead_letter(request);
           return true;

@@ -8,7 +8,7 @@ delivery::ReadStatus Shard::read(delivery::ProgressKey key, Offset from, std::ui
                                  std::uint32_t max_bytes, log::ReadBatch& out) {
   const auto found = partitions_.find(key.partition);
   if (found == partitions_.end()) return delivery::ReadStatus::kFailed;
-  log::LocalPartition& log = *found->second.log;
+  log::PartitionLog& log = *found->second.log;
   auto batch = log.read(from, {.max_events = max_events, .max_bytes = max_bytes});
   if (batch) {
     out = std::move(*batch);
@@ -19,7 +19,7 @@ delivery::ReadStatus Shard::read(delivery::ProgressKey key, Offset from, std::ui
     return delivery::ReadStatus::kFailed;
   }
   read_cold(key.partition, from, [this, key, from, max_events, max_bytes] {
-    log::LocalPartition* warm = partition(key.partition);
+    log::PartitionLog* warm = partition(key.partition);
     if (warm == nullptr) return true;
     auto again = warm->read(from, {.max_events = max_events, .max_bytes = max_bytes});
     if (!again && again.error().code == ErrorCode::kTimeout) return false;
@@ -50,7 +50,7 @@ void Shard::run_read(PartitionNumber number, std::function<std::unique_ptr<log::
   deps_.storage.run(
       storage_lane::log_read(number), [reading] { (*reading)->run(); }, deps_.executor,
       [this, reading, number, job = std::move(job), attempt = std::move(attempt)]() mutable {
-        if (log::LocalPartition* log = partition(number)) {
+        if (log::PartitionLog* log = partition(number)) {
           // The error, if there was one, comes again from the log when it is asked.
           static_cast<void>(log->absorb(std::move(*reading)));
         }

@@ -147,10 +147,6 @@ class LocalPartition final : public PartitionLog {
   // --- State -----------------------------------------------------------------------------------
   [[nodiscard]] PartitionNumber number() const { return number_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
-  // Bytes of kept segments, headers included; not of preallocated space.
-  [[nodiscard]] std::uint64_t stored_bytes() const;
-  // Why it answers kQuarantined or kPoisoned, if it does.
-  [[nodiscard]] const std::optional<Error>& damage() const { return damage_; }
   // Marks it damaged from outside (a journal or a scrub found something: J12).
   void quarantine(Error why);
 
@@ -158,6 +154,9 @@ class LocalPartition final : public PartitionLog {
   [[nodiscard]] Capabilities capabilities() const override;
   [[nodiscard]] Offset log_start() const override { return log_start_; }
   [[nodiscard]] Offset high_watermark() const override { return synced_end_.previous(); }
+  // Of kept segments, headers included; not of preallocated space.
+  [[nodiscard]] std::uint64_t stored_bytes() const override;
+  [[nodiscard]] const std::optional<Error>& damage() const override { return damage_; }
   [[nodiscard]] Result<ReadBatch> read(Offset from, ReadLimits limits) override;
   [[nodiscard]] Result<Offset> offset_at_time(WallMs time) override;
   [[nodiscard]] Result<WallMs> append_time(Offset offset) override;
