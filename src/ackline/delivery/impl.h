@@ -69,11 +69,12 @@ class Dispatcher::Impl {
   void hold(Progress& progress, std::uint32_t index, Client& client);
   void unhold(Progress& progress, std::uint32_t index);
   void refresh_open(Client& client);
-  [[nodiscard]] Client* pick(Group& group, const Partition& partition, std::uint32_t size_bytes,
-                             bool suspect);
+  [[nodiscard]] Client* pick(Progress& progress, std::uint32_t size_bytes, bool suspect);
   [[nodiscard]] bool eligible(const Client& client, const Partition& partition, bool suspect) const;
-  void close_short(Group& group, const Partition& partition, std::uint32_t size_bytes,
-                   bool suspect);
+  void close_short(Progress& progress, std::uint32_t size_bytes, bool suspect);
+  void open_short(Progress& progress, const ShortBytes& before, bool kept);
+  void forget_short(Progress& progress);
+  [[nodiscard]] static std::uint32_t room_wanted(const Client& client);
   [[nodiscard]] std::uint32_t credit_events(const Group& group, std::uint32_t at_most) const;
   [[nodiscard]] std::string_view holder_name(ClientNumber number) const;
 
@@ -298,6 +299,7 @@ class Dispatcher::Impl {
     }
   };
   [[nodiscard]] bool could_offer(const Progress& progress) const;
+  [[nodiscard]] static bool has_work(const Progress& progress);
   [[nodiscard]] std::vector<StuckReport> look_for_stuck(std::int64_t after_ms);
   [[nodiscard]] std::vector<StuckReport> stuck() const;
   std::map<ProgressKey, Watch> watches_;  // what could be offered at the last look

@@ -77,7 +77,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_lane(Progress& progress, std::u
     if (used >= quantum) {
       return Served::kMore;
     }
-    Client* client = pick(*progress.group, *progress.partition, 0, false);
+    Client* client = pick(progress, 0, false);
     if (client == nullptr) {
       return Served::kParked;
     }

@@ -56,6 +56,7 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
     std::uint32_t used = 0;
     const auto waiting = static_cast<std::uint32_t>(group.run.size() + 1);
     const std::uint32_t quantum = std::clamp(kRoundEvents / waiting, kQuantumLeast, kQuantum);
+    const ShortBytes short_before = std::exchange(progress.short_bytes, ShortBytes{});
     const Served served = serve(progress, std::min(budget, quantum), used);
     if (offered_ > 0) {
       count(progress, DeliveryEvent::kOffered, std::exchange(offered_, 0));
@@ -71,6 +72,7 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
         group.parked.push_back(&progress);
       }
     }
+    open_short(progress, short_before, served == Served::kReading && used == 0);
     schedule(group);
   }
   return !work_.empty();
@@ -146,7 +148,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_again(Progress& progress, SlotL
     }
     const std::uint32_t index = list.head;
     const Slot& slot = progress.slots[index];
-    Client* client = pick(*progress.group, *progress.partition, slot.size_bytes, suspects);
+    Client* client = pick(progress, slot.size_bytes, suspects);
     if (client == nullptr) {
       return Served::kParked;
     }
@@ -209,8 +211,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_keys(Progress& progress, std::u
       continue;
     }
     const log::StoredEvent& event = batch.events.front();
-    Client* client = pick(*progress.group, *progress.partition,
-                          static_cast<std::uint32_t>(event.frame.size()), false);
+    Client* client = pick(progress, static_cast<std::uint32_t>(event.frame.size()), false);
     if (client == nullptr) {
       return Served::kParked;
     }
@@ -322,8 +323,7 @@ Dispatcher::Impl::Taken Dispatcher::Impl::take_new(Progress& progress,
     progress.keys.block(busy, offset);
     return Taken::kDone;
   }
-  Client* client = pick(*progress.group, *progress.partition,
-                        static_cast<std::uint32_t>(event.frame.size()), false);
+  Client* client = pick(progress, static_cast<std::uint32_t>(event.frame.size()), false);
   if (client == nullptr) {
     return Taken::kNoClient;
   }
