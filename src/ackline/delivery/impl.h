@@ -229,8 +229,10 @@ class Dispatcher::Impl {
 
   // --- reorder.cc
   void reorder(Progress& progress);
-  void list_unkeyed(Progress& progress);
-  Served serve_unkeyed(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
+  void list_unread(Progress& progress);
+  Served serve_unread(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
+  // What a slot that the journal kept did not know of its event.
+  void learn_size(Progress& progress, std::uint32_t index, const log::StoredEvent& event);
 
   // --- lanes.cc, lane_choice.cc, lane_ends.cc
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part);

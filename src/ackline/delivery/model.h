@@ -155,11 +155,11 @@ struct Progress {
   std::optional<MonoMs> read_again_at;    // after one that failed
   std::optional<ReadPlace> arrived_from;  // one that came
   log::ReadBatch arrived;
-  struct Unkeyed {
+  struct Unread {
     Offset offset;
     std::uint32_t slot;
   };
-  std::vector<Unkeyed> unkeyed;  // in flight, their keys not read yet; the lowest last (reorder.cc)
+  std::vector<Unread> unread;  // in flight, key or size not known; the lowest last (reorder.cc)
   struct Resend {
     std::uint32_t slot;
     Epoch epoch;

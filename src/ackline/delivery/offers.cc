@@ -81,7 +81,9 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
 void Dispatcher::Impl::wake(Progress& progress) {
   if (progress.place != Place::kRunning) {
     progress.place = Place::kRunning;
-    progress.group->run.push_back(&progress);
+    std::deque<Progress*>& run = progress.group->run;
+    // First who has leases whose bytes no credit knows of yet.
+    run.insert(progress.unread.empty() ? run.end() : run.begin(), &progress);
   }
   schedule(*progress.group);
 }
@@ -115,7 +117,10 @@ void Dispatcher::Impl::schedule(Group& group) {
 
 Dispatcher::Impl::Served Dispatcher::Impl::serve(Progress& progress, std::uint32_t quantum,
                                                  std::uint32_t& used) {
-  Served served = serve_again(progress, progress.ready, false, quantum, used);
+  Served served = serve_unread(progress, quantum, used);
+  if (served == Served::kIdle) {
+    served = serve_again(progress, progress.ready, false, quantum, used);
+  }
   if (served != Served::kIdle) {
     return served;
   }
@@ -126,10 +131,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve(Progress& progress, std::uint32
   if (progress.is_lane()) {
     served = serve_lane(progress, quantum, used);
   } else {
-    served = serve_unkeyed(progress, quantum, used);
-    if (served == Served::kIdle) {
-      served = serve_keys(progress, quantum, used);
-    }
+    served = serve_keys(progress, quantum, used);
     if (served == Served::kIdle) {
       served = serve_cursor(progress, quantum, used);
     }
@@ -148,14 +150,22 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_again(Progress& progress, SlotL
     }
     const std::uint32_t index = list.head;
     const Slot& slot = progress.slots[index];
-    Client* client = pick(progress, slot.size_bytes, suspects);
-    if (client == nullptr) {
+    const bool sized = slot.size_bytes != 0;  // else it is from before a start
+    Client* client = sized ? pick(progress, slot.size_bytes, suspects) : nullptr;
+    if (sized ? client == nullptr : progress.group->open.empty()) {
       return Served::kParked;
     }
     bool missing = false;
     const ReadStatus status = read_one(progress, slot.offset, batch, missing);
     if (status != ReadStatus::kReady) {
       return Served::kReading;
+    }
+    if (!sized && !missing) {
+      learn_size(progress, index, batch.events.front());
+      client = pick(progress, slot.size_bytes, suspects);
+      if (client == nullptr) {
+        return Served::kParked;
+      }
     }
     ++used;
     leave_state(progress, index);

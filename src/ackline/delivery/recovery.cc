@@ -364,6 +364,7 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
   }
   if (progress.is_lane()) {
     open_what_nobody_holds(progress);
+    list_unread(progress);
     if (progress.lane->left() == 0) {
       port_.lane_part_done(progress.key.progress, progress.key.partition);
     }
@@ -386,7 +387,7 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
   if (const auto dlq = partitions_.find(partition.dlq_number); dlq != partitions_.end()) {
     drop_purged(progress, dlq->second->spec.log_start);  // rows may be older than the log start
   }
-  list_unkeyed(progress);
+  list_unread(progress);
   wake(progress);
 }
 

@@ -179,5 +179,111 @@ TEST(DispatcherCredit, AClientThatHoldsNothingTakesAnEventLargerThanItsWindow) {
   EXPECT_EQ(rig.frontier(), 2);
 }
 
+TEST(DispatcherCredit, Invariant20LeasesFromBeforeAStartCountWithTheirBytes) {
+  for (const bool by_lane : {false, true}) {
+    Rig rig;
+    rig.boot();
+    const ClientNumber client = rig.client("c1");
+    const auto frame = static_cast<std::uint32_t>(Rig::frame_of({.data_bytes = 1000}).size());
+    rig.append_many(3, {.data_bytes = 1000});
+    rig.run();
+    std::vector<Offer> held = rig.take();
+    if (by_lane) {
+      for (const Offer& offer : held) ASSERT_EQ(word(rig.settle(Verb::kReject, offer.id)), "ok");
+      rig.run();
+      ASSERT_TRUE(rig.d->start_lane({.lane = ProgressNumber(50),
+                                     .group = Rig::kGroup,
+                                     .partition = Rig::kPartition,
+                                     .entries = {},
+                                     .rate_milli = 0},
+                                    rig.now));
+      rig.run();
+      held = rig.take();
+    }
+    ASSERT_EQ(held.size(), 3U);
+    rig.boot(2);
+    rig.d->set_window(client, 1000, 4 * frame);
+    rig.d->set_demand(client, Dispatcher::kUnlimited);
+    rig.append_many(5, {.data_bytes = 1000});
+    rig.run();
+    EXPECT_EQ(rig.take().size(), 1U) << by_lane;
+    for (const Offer& offer : held) ASSERT_EQ(word(rig.ack(offer)), "ok");
+    rig.run();
+    EXPECT_EQ(rig.take().size(), 3U) << by_lane;
+  }
+}
+
+TEST(DispatcherCredit, Invariant20ALeaseThatIsSentAgainAfterAStartCountsWithItsBytes) {
+  Rig rig;
+  rig.partitions[3] = 4;
+  rig.boot();
+  const ClientNumber client = rig.client("c1");
+  const auto frame = static_cast<std::uint32_t>(Rig::frame_of({.data_bytes = 1000}).size());
+  rig.append({.data_bytes = 1000});
+  rig.run();
+  ASSERT_EQ(rig.take().size(), 1U);
+  rig.append_many(1, {.data_bytes = 1000});
+  rig.boot(2);
+  rig.d->set_window(client, 1000, frame + 10);
+  rig.d->connected(client, rig.now);
+  rig.d->set_demand(client, Dispatcher::kUnlimited);
+  rig.run();
+  const std::vector<Offer> got = rig.take();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_TRUE(got[0].resent);
+}
+
+TEST(DispatcherCredit, Invariant20ARetryFromBeforeAStartNeedsRoomForItsBytes) {
+  Rig rig;
+  rig.boot();
+  const ClientNumber client = rig.client("c1");
+  const auto frame = static_cast<std::uint32_t>(Rig::frame_of({.data_bytes = 1000}).size());
+  rig.append_many(2, {.data_bytes = 1000});
+  rig.run();
+  const std::vector<Offer> got = rig.take();
+  ASSERT_EQ(got.size(), 2U);
+  ASSERT_EQ(word(rig.settle(Verb::kNack, got[1].id, "c1", 100)), "ok");
+  rig.boot(2);
+  rig.d->set_window(client, 1000, frame + 10);
+  rig.d->set_demand(client, Dispatcher::kUnlimited);
+  rig.advance(1000);
+  EXPECT_TRUE(rig.take().empty());
+  ASSERT_EQ(word(rig.ack(got[0])), "ok");
+  rig.run();
+  EXPECT_EQ(rig.take_offsets(), std::vector<std::int64_t>{1});
+}
+
+TEST(DispatcherCredit, Invariant20ALaneKeepsToTheWindowOfBytes) {
+  Rig rig;
+  rig.boot();
+  const ClientNumber client = rig.client("c1");
+  rig.append_many(3, {.data_bytes = 1500});
+  rig.run();
+  for (const Offer& offer : rig.take()) {
+    ASSERT_EQ(word(rig.settle(Verb::kReject, offer.id)), "ok");
+  }
+  rig.run();
+  rig.d->set_window(client, 1000, 4000);
+  rig.append({.data_bytes = 2000});
+  rig.run();
+  ASSERT_EQ(rig.take().size(), 1U);
+  ASSERT_TRUE(rig.d->start_lane({.lane = ProgressNumber(50),
+                                 .group = Rig::kGroup,
+                                 .partition = Rig::kPartition,
+                                 .entries = {},
+                                 .rate_milli = 0},
+                                rig.now));
+  rig.run();
+  std::vector<Offer> got = rig.take();
+  ASSERT_EQ(got.size(), 1U);
+  for (int left = 3; left > 0; --left) {
+    ASSERT_FALSE(got.empty());
+    ASSERT_EQ(word(rig.ack(got[0])), "ok");
+    rig.run();
+    got = rig.take();
+  }
+  EXPECT_EQ(rig.lanes_done.size(), 1U);
+}
+
 }  // namespace
 }  // namespace ackline::delivery
