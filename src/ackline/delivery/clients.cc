@@ -86,12 +86,11 @@ void Dispatcher::Impl::remove_client(ClientNumber number) {
   }
   client->demand = 0;
   refresh_open(*client);
-  // It has had what it was given, so the attempts are used; nobody has to wait for a backoff.
   for (const Held& held : held_by(*client)) {
     if (held.progress->slots[held.index].asked == 0) {
-      end_attempt(*held.progress, held.index, state::EndCause::kNack, 0, "unsubscribed");
+      end_unsubscribed(*held.progress, held.index);
     } else {
-      unhold(*held.progress, held.index);  // its dead letter is on its way
+      unhold(*held.progress, held.index);  // its dead letter is on its way; if not: `end_if_left`
     }
   }
   former_.insert_or_assign(number, client->spec.client_id);
@@ -193,9 +192,31 @@ void Dispatcher::Impl::lose_client(Client& client) {
   for (const Held& held : held_by(client)) {
     const Slot& slot = held.progress->slots[held.index];
     if (slot.asked == 0 && slot.at_stake != 0) {
-      end_attempt(*held.progress, held.index, state::EndCause::kLoss,
-                  backoff(*held.progress, slot.attempt), "client lost");
+      end_lost(*held.progress, held.index);
     }
+  }
+}
+
+// It has had what it was given, so the attempt is used; nobody has to wait for a backoff.
+void Dispatcher::Impl::end_unsubscribed(Progress& progress, std::uint32_t index) {
+  end_attempt(progress, index, state::EndCause::kNack, 0, "unsubscribed");
+}
+
+void Dispatcher::Impl::end_lost(Progress& progress, std::uint32_t index) {
+  end_attempt(progress, index, state::EndCause::kLoss,
+              backoff(progress, progress.slots[index].attempt), "client lost");
+}
+
+// A lease that stayed when its client went, for the sake of a dead letter that then was refused: it
+// ends as the client's others did.
+void Dispatcher::Impl::end_if_left(Progress& progress, std::uint32_t index) {
+  const Slot& slot = progress.slots[index];
+  const Client* client = find_client(slot.client);
+  if (client == nullptr) {
+    end_unsubscribed(progress, index);
+  } else if (slot.at_stake != 0 && !client->connected && !client->grace_over &&
+             !nodes_[client->node].timer.armed()) {
+    end_lost(progress, index);
   }
 }
 

@@ -58,6 +58,9 @@ class Dispatcher::Impl {
   void disconnected(ClientNumber number);
   void set_draining(bool draining);
   void lose_client(Client& client);
+  void end_unsubscribed(Progress& progress, std::uint32_t index);
+  void end_lost(Progress& progress, std::uint32_t index);
+  void end_if_left(Progress& progress, std::uint32_t index);
   void forget_client(Client& client);
   void adopt_leases(Progress& progress, const Client* only);
   struct Held {
