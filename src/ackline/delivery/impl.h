@@ -360,7 +360,8 @@ class Dispatcher::Impl {
   std::map<std::uint32_t, JournalTime> journals_;
   std::uint32_t journal_ = 0;
   Epoch replay_epoch_;
-  MonoMs section_at_{0};  // of the section that is being read
+  std::vector<Epoch> clean_starts_;  // of replayed boots, those that followed a clean stop
+  MonoMs section_at_{0};             // of the section that is being read
 
   std::map<PartitionNumber, std::unique_ptr<Partition>> partitions_;
   boost::unordered_flat_map<ProgressNumber, std::unique_ptr<Group>, std::hash<ProgressNumber>>

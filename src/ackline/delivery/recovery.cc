@@ -104,10 +104,14 @@ void Dispatcher::Impl::end_replay() {
 }
 
 // Another process began: it went on where the last mark of the one before was, unless a checkpoint
-// knows better. What was leased has lived through a start.
+// knows better. What was leased has lived through a start, which counts if the end before it was
+// not clean.
 void Dispatcher::Impl::apply_boot(const state::BootRecord& record) {
   clock_ = journals_[journal_].boots.try_emplace(record.epoch, clock_).first->second;
   replay_epoch_ = record.epoch;
+  if (std::ranges::find(clean_starts_, record.epoch) != clean_starts_.end()) {
+    return;
+  }
   for (const auto& [key, progress] : progress_) {
     if (progress->partition->spec.journal == journal_) {
       progress->slots.for_each([](std::uint32_t /*index*/, Slot& slot) {
