@@ -114,6 +114,7 @@ void Dispatcher::Impl::leave_state(Progress& progress, std::uint32_t index) {
       progress.slots.remove(slot.suspect != 0 ? progress.ready_suspects : progress.ready, index);
       slot.suspect = 0;
       --progress.waiting;
+      forget_short(progress);  // settled late, perhaps
       break;
     case SlotState::kWaiting:
     case SlotState::kDead:

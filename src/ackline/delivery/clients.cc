@@ -35,6 +35,7 @@ void Dispatcher::Impl::add_client(ClientSpec spec) {
   }
   ACKLINE_CHECK(made->group == group);
   made->spec = std::move(spec);
+  made->short_of = nullptr;  // it may take other partitions now
   former_.erase(made->spec.number);
   if (is_new && resumed_) {
     for (Progress* progress : group->progress) {
@@ -85,12 +86,11 @@ void Dispatcher::Impl::remove_client(ClientNumber number) {
   }
   client->demand = 0;
   refresh_open(*client);
-  // It has had what it was given, so the attempts are used; nobody has to wait for a backoff.
   for (const Held& held : held_by(*client)) {
     if (held.progress->slots[held.index].asked == 0) {
-      end_attempt(*held.progress, held.index, state::EndCause::kNack, 0, "unsubscribed");
+      end_unsubscribed(*held.progress, held.index);
     } else {
-      unhold(*held.progress, held.index);  // its dead letter is on its way
+      unhold(*held.progress, held.index);  // its dead letter is on its way; if not: `end_if_left`
     }
   }
   former_.insert_or_assign(number, client->spec.client_id);
@@ -192,9 +192,31 @@ void Dispatcher::Impl::lose_client(Client& client) {
   for (const Held& held : held_by(client)) {
     const Slot& slot = held.progress->slots[held.index];
     if (slot.asked == 0 && slot.at_stake != 0) {
-      end_attempt(*held.progress, held.index, state::EndCause::kLoss,
-                  backoff(*held.progress, slot.attempt), "client lost");
+      end_lost(*held.progress, held.index);
     }
+  }
+}
+
+// It has had what it was given, so the attempt is used; nobody has to wait for a backoff.
+void Dispatcher::Impl::end_unsubscribed(Progress& progress, std::uint32_t index) {
+  end_attempt(progress, index, state::EndCause::kNack, 0, "unsubscribed");
+}
+
+void Dispatcher::Impl::end_lost(Progress& progress, std::uint32_t index) {
+  end_attempt(progress, index, state::EndCause::kLoss,
+              backoff(progress, progress.slots[index].attempt), "client lost");
+}
+
+// A lease that stayed when its client went, for the sake of a dead letter that then was refused: it
+// ends as the client's others did.
+void Dispatcher::Impl::end_if_left(Progress& progress, std::uint32_t index) {
+  const Slot& slot = progress.slots[index];
+  const Client* client = find_client(slot.client);
+  if (client == nullptr) {
+    end_unsubscribed(progress, index);
+  } else if (slot.at_stake != 0 && !client->connected && !client->grace_over &&
+             !nodes_[client->node].timer.armed()) {
+    end_lost(progress, index);
   }
 }
 
@@ -232,15 +254,14 @@ void Dispatcher::Impl::unhold(Progress& progress, std::uint32_t index) {
 }
 
 void Dispatcher::Impl::refresh_open(Client& client) {
-  const std::uint64_t wanted_bytes = client.held_bytes + std::max(client.short_bytes, 1U);
-  const bool open = client.demand > 0 && client.held < client.window_events &&
-                    (client.held == 0 || wanted_bytes <= client.window_bytes);
+  const bool open =
+      client.demand > 0 && client.held < client.window_events && client.fits(room_wanted(client));
   std::vector<Client*>& all = client.group->open;
   if (open == (client.open_at != kNoSlot)) {
     return;
   }
   if (open) {
-    client.short_bytes = 0;
+    client.short_of = nullptr;
     client.open_at = static_cast<std::uint32_t>(all.size());
     all.push_back(&client);
     schedule(*client.group);
@@ -252,20 +273,18 @@ void Dispatcher::Impl::refresh_open(Client& client) {
   client.open_at = kNoSlot;
 }
 
-Client* Dispatcher::Impl::pick(Group& group, const Partition& partition, std::uint32_t size_bytes,
-                               bool suspect) {
+Client* Dispatcher::Impl::pick(Progress& progress, std::uint32_t size_bytes, bool suspect) {
+  Group& group = *progress.group;
   const std::size_t count = group.open.size();
   for (std::size_t tried = 0; tried < count; ++tried) {
     const std::size_t at = (group.turn + tried) % count;
     Client& client = *group.open[at];
-    // One event larger than the whole window may still go to a client that holds nothing.
-    const bool fits = client.held == 0 || client.held_bytes + size_bytes <= client.window_bytes;
-    if (fits && eligible(client, partition, suspect)) {
+    if (client.fits(size_bytes) && eligible(client, *progress.partition, suspect)) {
       group.turn = at + 1;
       return &client;
     }
   }
-  close_short(group, partition, size_bytes, suspect);
+  close_short(progress, size_bytes, suspect);
   return nullptr;
 }
 
@@ -275,18 +294,61 @@ bool Dispatcher::Impl::eligible(const Client& client, const Partition& partition
          (!suspect || client.suspects < options_.suspects_per_client);
 }
 
-// Who could take the event but for its size is closed until there is room for it: else each
-// partition of the group would read and find none, at every ack again, and small events would keep
-// a large one waiting for ever.
-void Dispatcher::Impl::close_short(Group& group, const Partition& partition,
-                                   std::uint32_t size_bytes, bool suspect) {
-  for (std::size_t at = group.open.size(); at-- > 0;) {
-    Client& client = *group.open[at];
-    if (eligible(client, partition, suspect)) {
-      client.short_bytes = size_bytes;
+// Who could take the event but for its size is closed until there is room for it, or it is over:
+// else each partition of the group would read and find none, at every ack again, and small events
+// would keep a large one waiting for ever.
+void Dispatcher::Impl::close_short(Progress& progress, std::uint32_t size_bytes, bool suspect) {
+  progress.short_bytes[suspect ? 1 : 0] = size_bytes;
+  std::vector<Client*>& all = progress.group->open;
+  for (std::size_t at = all.size(); at-- > 0;) {
+    Client& client = *all[at];
+    if (eligible(client, *progress.partition, suspect)) {
+      client.short_of = &progress;
+      client.short_suspect = suspect;
       refresh_open(client);
     }
   }
+}
+
+// Bytes of the event that it was closed for; else those of any.
+std::uint32_t Dispatcher::Impl::room_wanted(const Client& client) {
+  const std::uint32_t wanted =
+      client.short_of == nullptr ? 0 : client.short_of->short_bytes[client.short_suspect ? 1 : 0];
+  return std::max(wanted, 1U);
+}
+
+// A turn of the progress is over, before which clients were closed for events of `before` bytes.
+// Another one may have taken those, or they are over: who is still closed waits for what is next,
+// or for nothing. Events of one size cost nothing here. `kept`: it could not look at them yet.
+void Dispatcher::Impl::open_short(Progress& progress, const ShortBytes& before, bool kept) {
+  for (std::size_t i = 0; kept && i < before.size(); ++i) {
+    if (progress.short_bytes[i] == 0) {
+      progress.short_bytes[i] = before[i];
+    }
+  }
+  if (before[0] <= progress.short_bytes[0] && before[1] <= progress.short_bytes[1]) {
+    return;
+  }
+  bool opened = false;
+  for (Client* client : progress.group->clients) {
+    if (client->short_of != &progress) {
+      continue;
+    }
+    if (progress.short_bytes[client->short_suspect ? 1 : 0] == 0) {
+      client->short_of = nullptr;
+    }
+    const bool was_open = client->open_at != kNoSlot;
+    refresh_open(*client);
+    opened = opened || (!was_open && client->open_at != kNoSlot);
+  }
+  if (opened) {
+    unpark(*progress.group);
+  }
+}
+
+// What was next of it may be next no more, and no turn of it comes while nobody is open.
+void Dispatcher::Impl::forget_short(Progress& progress) {
+  open_short(progress, std::exchange(progress.short_bytes, ShortBytes{}), false);
 }
 
 std::uint32_t Dispatcher::Impl::credit_events(const Group& group, std::uint32_t at_most) const {

@@ -89,7 +89,8 @@ void Dispatcher::Impl::dead_lettered(const DeadLetterRequest& request,
     return;
   }
   if (slot->state() == SlotState::kLeased) {
-    return;  // a refused reject: as if it had not been asked
+    end_if_left(*progress, request.slot);  // a refused reject: as if it had not been asked
+    return;
   }
   if (request.reason == DeadReason::kRejected) {
     slot->set_state(SlotState::kWaiting);

@@ -69,6 +69,9 @@ void Dispatcher::end_replay() {
 void Dispatcher::note_exported(ProgressKey key, Generation generation, Offset frontier) {
   impl_->note_exported(key, generation, frontier);
 }
+void Dispatcher::note_clean_starts(std::vector<Epoch> epochs) {
+  impl_->clean_starts_ = std::move(epochs);
+}
 void Dispatcher::distrust(PartitionNumber partition) {
   impl_->distrust(partition);
 }

@@ -138,6 +138,8 @@ class Dispatcher {
   // What was exported of it and is durable: progress that is behind that was lost, and is raised by
   // `resume`.
   void note_exported(ProgressKey key, Generation generation, Offset frontier);
+  // Starts that followed a clean stop: replay counts none of them for the offers that it finds.
+  void note_clean_starts(std::vector<Epoch> epochs);
   // The partition is damaged: where its log ends is not known, and nothing is judged by it.
   void distrust(PartitionNumber partition);
   // Recovery is over. Leases and waits go on with the time that they had left; the first offers may

@@ -61,6 +61,9 @@ class Dispatcher::Impl {
   void disconnected(ClientNumber number);
   void set_draining(bool draining);
   void lose_client(Client& client);
+  void end_unsubscribed(Progress& progress, std::uint32_t index);
+  void end_lost(Progress& progress, std::uint32_t index);
+  void end_if_left(Progress& progress, std::uint32_t index);
   void forget_client(Client& client);
   void adopt_leases(Progress& progress, const Client* only);
   struct Held {
@@ -72,11 +75,12 @@ class Dispatcher::Impl {
   void hold(Progress& progress, std::uint32_t index, Client& client);
   void unhold(Progress& progress, std::uint32_t index);
   void refresh_open(Client& client);
-  [[nodiscard]] Client* pick(Group& group, const Partition& partition, std::uint32_t size_bytes,
-                             bool suspect);
+  [[nodiscard]] Client* pick(Progress& progress, std::uint32_t size_bytes, bool suspect);
   [[nodiscard]] bool eligible(const Client& client, const Partition& partition, bool suspect) const;
-  void close_short(Group& group, const Partition& partition, std::uint32_t size_bytes,
-                   bool suspect);
+  void close_short(Progress& progress, std::uint32_t size_bytes, bool suspect);
+  void open_short(Progress& progress, const ShortBytes& before, bool kept);
+  void forget_short(Progress& progress);
+  [[nodiscard]] static std::uint32_t room_wanted(const Client& client);
   [[nodiscard]] std::uint32_t credit_events(const Group& group, std::uint32_t at_most) const;
   [[nodiscard]] std::string_view holder_name(ClientNumber number) const;
 
@@ -231,8 +235,10 @@ class Dispatcher::Impl {
 
   // --- reorder.cc
   void reorder(Progress& progress);
-  void list_unkeyed(Progress& progress);
-  Served serve_unkeyed(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
+  void list_unread(Progress& progress);
+  Served serve_unread(Progress& progress, std::uint32_t quantum, std::uint32_t& used);
+  // What a slot that the journal kept did not know of its event.
+  void learn_size(Progress& progress, std::uint32_t index, const log::StoredEvent& event);
 
   // --- lanes.cc, lane_choice.cc, lane_ends.cc
   [[nodiscard]] Result<LanePartReport> start_lane(LanePart part);
@@ -301,6 +307,7 @@ class Dispatcher::Impl {
     }
   };
   [[nodiscard]] bool could_offer(const Progress& progress) const;
+  [[nodiscard]] static bool has_work(const Progress& progress);
   [[nodiscard]] std::vector<StuckReport> look_for_stuck(std::int64_t after_ms);
   [[nodiscard]] std::vector<StuckReport> stuck() const;
   std::map<ProgressKey, Watch> watches_;  // what could be offered at the last look
@@ -356,7 +363,8 @@ class Dispatcher::Impl {
   std::map<std::uint32_t, JournalTime> journals_;
   std::uint32_t journal_ = 0;
   Epoch replay_epoch_;
-  MonoMs section_at_{0};  // of the section that is being read
+  std::vector<Epoch> clean_starts_;  // of replayed boots, those that followed a clean stop
+  MonoMs section_at_{0};             // of the section that is being read
 
   std::map<PartitionNumber, std::unique_ptr<Partition>> partitions_;
   boost::unordered_flat_map<ProgressNumber, std::unique_ptr<Group>, std::hash<ProgressNumber>>

@@ -43,6 +43,7 @@ bool Dispatcher::Impl::abandon_items(Progress& lane, Offset from) {
   }
   drop_slots_from(lane, from);
   lane.lane->next = 0;
+  forget_short(lane);
   return std::erase_if(lane.lane->items, ends) > 0;
 }
 

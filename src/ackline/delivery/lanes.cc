@@ -77,8 +77,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_lane(Progress& progress, std::u
     if (used >= quantum) {
       return Served::kMore;
     }
-    Client* client = pick(*progress.group, *progress.partition, 0, false);
-    if (client == nullptr) {
+    if (progress.group->open.empty()) {
       return Served::kParked;
     }
     if (!lane_may_offer(progress)) {
@@ -87,6 +86,14 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_lane(Progress& progress, std::u
     bool missing = false;
     if (read_one(progress, item.source, batch, missing) != ReadStatus::kReady) {
       return Served::kReading;
+    }
+    Client* client = nullptr;
+    if (!missing) {
+      const std::size_t size_bytes = batch.events.front().frame.size();
+      client = pick(progress, static_cast<std::uint32_t>(size_bytes), false);
+      if (client == nullptr) {
+        return Served::kParked;
+      }
     }
     ++used;
     ++lane.next;

@@ -118,6 +118,7 @@ bool Dispatcher::Impl::serve_resend(Progress& progress) {
     return false;
   }
   if (!missing) {
+    learn_size(progress, what.slot, batch.events.front());
     std::shared_ptr<const void> buffer = keep(batch);
     // Its offer may not be synced yet, and which offers need not wait for that is not kept.
     deliver(progress, what.slot, *client, batch.events.front(), std::move(buffer), true, true);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -48,7 +49,8 @@ struct Client {
   std::uint32_t demand = 0;
   std::uint32_t held = 0;
   std::uint64_t held_bytes = 0;
-  std::uint32_t short_bytes = 0;  // of the event that it had no room for: closed until there is
+  Progress* short_of = nullptr;  // whose next event it had no room for: closed until there is
+  bool short_suspect = false;    // that event is a suspect
   std::uint32_t suspects = 0;
   bool connected = false;
   bool grace_over = false;          // in a drain, which ends no lease
@@ -60,6 +62,10 @@ struct Client {
   [[nodiscard]] bool takes(PartitionIndex partition) const {
     return spec.partitions.empty() ||
            std::ranges::find(spec.partitions, partition) != spec.partitions.end();
+  }
+  // One event larger than the whole window may still go to a client that holds nothing.
+  [[nodiscard]] bool fits(std::uint64_t bytes) const {
+    return held == 0 || held_bytes + bytes <= window_bytes;
   }
 };
 
@@ -103,6 +109,9 @@ struct LaneState {
 
 enum class Place : std::uint8_t { kIdle, kRunning, kParked };
 
+// Sizes of the next event and of the next suspect of a progress.
+using ShortBytes = std::array<std::uint32_t, 2>;
+
 // One group on one partition, or one lane's part.
 struct Progress {
   Progress(ProgressKey of, Group& of_group, Partition& on, Offset from, std::uint64_t ahead_max,
@@ -129,6 +138,9 @@ struct Progress {
   bool clamped = false;
   bool touched = false;          // restored, or a record spoke of it
   std::uint32_t node = kNoSlot;  // timer of the earliest thing here
+  // What found no client with so much room, 0: nothing did. Clients wait for it (`short_of`); where
+  // it is 0 none does.
+  ShortBytes short_bytes{};
   std::uint64_t leased = 0;
   std::uint64_t waiting = 0;  // all that is in a slot and not leased
   Generation generation{1};
@@ -150,11 +162,11 @@ struct Progress {
   std::optional<MonoMs> read_again_at;    // after one that failed
   std::optional<ReadPlace> arrived_from;  // one that came
   log::ReadBatch arrived;
-  struct Unkeyed {
+  struct Unread {
     Offset offset;
     std::uint32_t slot;
   };
-  std::vector<Unkeyed> unkeyed;  // in flight, their keys not read yet; the lowest last (reorder.cc)
+  std::vector<Unread> unread;  // in flight, key or size not known; the lowest last (reorder.cc)
   struct Resend {
     std::uint32_t slot;
     Epoch epoch;

@@ -56,6 +56,7 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
     std::uint32_t used = 0;
     const auto waiting = static_cast<std::uint32_t>(group.run.size() + 1);
     const std::uint32_t quantum = std::clamp(kRoundEvents / waiting, kQuantumLeast, kQuantum);
+    const ShortBytes short_before = std::exchange(progress.short_bytes, ShortBytes{});
     const Served served = serve(progress, std::min(budget, quantum), used);
     if (offered_ > 0) {
       count(progress, DeliveryEvent::kOffered, std::exchange(offered_, 0));
@@ -71,6 +72,7 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
         group.parked.push_back(&progress);
       }
     }
+    open_short(progress, short_before, served == Served::kReading && used == 0);
     schedule(group);
   }
   return !work_.empty();
@@ -79,7 +81,9 @@ bool Dispatcher::Impl::pump(WallMs wall, std::uint32_t budget) {
 void Dispatcher::Impl::wake(Progress& progress) {
   if (progress.place != Place::kRunning) {
     progress.place = Place::kRunning;
-    progress.group->run.push_back(&progress);
+    std::deque<Progress*>& run = progress.group->run;
+    // First who has leases whose bytes no credit knows of yet.
+    run.insert(progress.unread.empty() ? run.end() : run.begin(), &progress);
   }
   schedule(*progress.group);
 }
@@ -113,7 +117,10 @@ void Dispatcher::Impl::schedule(Group& group) {
 
 Dispatcher::Impl::Served Dispatcher::Impl::serve(Progress& progress, std::uint32_t quantum,
                                                  std::uint32_t& used) {
-  Served served = serve_again(progress, progress.ready, false, quantum, used);
+  Served served = serve_unread(progress, quantum, used);
+  if (served == Served::kIdle) {
+    served = serve_again(progress, progress.ready, false, quantum, used);
+  }
   if (served != Served::kIdle) {
     return served;
   }
@@ -124,10 +131,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve(Progress& progress, std::uint32
   if (progress.is_lane()) {
     served = serve_lane(progress, quantum, used);
   } else {
-    served = serve_unkeyed(progress, quantum, used);
-    if (served == Served::kIdle) {
-      served = serve_keys(progress, quantum, used);
-    }
+    served = serve_keys(progress, quantum, used);
     if (served == Served::kIdle) {
       served = serve_cursor(progress, quantum, used);
     }
@@ -146,14 +150,22 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_again(Progress& progress, SlotL
     }
     const std::uint32_t index = list.head;
     const Slot& slot = progress.slots[index];
-    Client* client = pick(*progress.group, *progress.partition, slot.size_bytes, suspects);
-    if (client == nullptr) {
+    const bool sized = slot.size_bytes != 0;  // else it is from before a start
+    Client* client = sized ? pick(progress, slot.size_bytes, suspects) : nullptr;
+    if (sized ? client == nullptr : progress.group->open.empty()) {
       return Served::kParked;
     }
     bool missing = false;
     const ReadStatus status = read_one(progress, slot.offset, batch, missing);
     if (status != ReadStatus::kReady) {
       return Served::kReading;
+    }
+    if (!sized && !missing) {
+      learn_size(progress, index, batch.events.front());
+      client = pick(progress, slot.size_bytes, suspects);
+      if (client == nullptr) {
+        return Served::kParked;
+      }
     }
     ++used;
     leave_state(progress, index);
@@ -209,8 +221,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_keys(Progress& progress, std::u
       continue;
     }
     const log::StoredEvent& event = batch.events.front();
-    Client* client = pick(*progress.group, *progress.partition,
-                          static_cast<std::uint32_t>(event.frame.size()), false);
+    Client* client = pick(progress, static_cast<std::uint32_t>(event.frame.size()), false);
     if (client == nullptr) {
       return Served::kParked;
     }
@@ -322,8 +333,7 @@ Dispatcher::Impl::Taken Dispatcher::Impl::take_new(Progress& progress,
     progress.keys.block(busy, offset);
     return Taken::kDone;
   }
-  Client* client = pick(*progress.group, *progress.partition,
-                        static_cast<std::uint32_t>(event.frame.size()), false);
+  Client* client = pick(progress, static_cast<std::uint32_t>(event.frame.size()), false);
   if (client == nullptr) {
     return Taken::kNoClient;
   }

@@ -104,10 +104,14 @@ void Dispatcher::Impl::end_replay() {
 }
 
 // Another process began: it went on where the last mark of the one before was, unless a checkpoint
-// knows better. What was leased has lived through a start.
+// knows better. What was leased has lived through a start, which counts if the end before it was
+// not clean.
 void Dispatcher::Impl::apply_boot(const state::BootRecord& record) {
   clock_ = journals_[journal_].boots.try_emplace(record.epoch, clock_).first->second;
   replay_epoch_ = record.epoch;
+  if (std::ranges::find(clean_starts_, record.epoch) != clean_starts_.end()) {
+    return;
+  }
   for (const auto& [key, progress] : progress_) {
     if (progress->partition->spec.journal == journal_) {
       progress->slots.for_each([](std::uint32_t /*index*/, Slot& slot) {
@@ -364,6 +368,7 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
   }
   if (progress.is_lane()) {
     open_what_nobody_holds(progress);
+    list_unread(progress);
     if (progress.lane->left() == 0) {
       port_.lane_part_done(progress.key.progress, progress.key.partition);
     }
@@ -386,7 +391,7 @@ void Dispatcher::Impl::resume_progress(Progress& progress, bool clean) {
   if (const auto dlq = partitions_.find(partition.dlq_number); dlq != partitions_.end()) {
     drop_purged(progress, dlq->second->spec.log_start);  // rows may be older than the log start
   }
-  list_unkeyed(progress);
+  list_unread(progress);
   wake(progress);
 }
 

@@ -78,6 +78,7 @@ void Dispatcher::Impl::drop_below(Progress& progress, Offset log_start) {
   note_gone(progress, first, events);
   progress.known_end = std::max(progress.known_end, log_start);
   progress.ahead_limited = false;
+  forget_short(progress);
   wake(progress);
 }
 
@@ -245,6 +246,7 @@ void Dispatcher::Impl::start_generation(Progress& progress, Generation generatio
   progress.dead.reopen_from(from);
   progress.arrived_from.reset();
   progress.arrived = {};
+  forget_short(progress);
   end_lanes_over(progress, from);
 }
 

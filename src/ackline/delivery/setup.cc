@@ -51,6 +51,7 @@ void Dispatcher::Impl::update_group(ProgressNumber number, GroupPolicy policy) {
       if (reorders && !progress->is_lane()) {
         reorder(*progress);
       }
+      forget_short(*progress);
       wake(*progress);
     }
   }
@@ -91,6 +92,7 @@ Progress& Dispatcher::Impl::make_progress(ProgressKey key, Group& group, Partiti
 
 void Dispatcher::Impl::remove_progress(Progress& progress) {
   drop_all_slots(progress);
+  forget_short(progress);
   recent_progress_ = nullptr;
   timers_.disarm(nodes_, progress.node);
   nodes_.remove(progress.node);

@@ -17,7 +17,7 @@ namespace {
 bool has_room(const Client& client, PartitionIndex partition) {
   const auto& own = client.spec.partitions;
   return client.demand > 0 && client.held < client.window_events &&
-         (client.held == 0 || client.held_bytes <= client.window_bytes / 2) &&
+         client.fits(client.window_bytes / 2) &&
          (own.empty() || std::ranges::find(own, partition) != own.end());
 }
 
@@ -29,15 +29,25 @@ bool Dispatcher::Impl::could_offer(const Progress& progress) const {
   }
   const auto& clients = progress.group->clients;
   const PartitionIndex index = progress.partition->spec.index;
-  const auto room = [index](const Client* client) { return has_room(*client, index); };
+  // Who is closed for a large event keeps its room for that one, as long as something waits there.
+  const auto room = [index](const Client* client) {
+    const bool saves = client->short_of != nullptr && !client->fits(room_wanted(*client)) &&
+                       (has_work(*client->short_of) || !client->short_of->ready_suspects.empty());
+    return !saves && has_room(*client, index);
+  };
   if (std::ranges::none_of(clients, room)) {
     return false;
   }
   const auto unsuspicious = [&](const Client* client) {
     return room(client) && client->suspects < options_.suspects_per_client;
   };
-  if (!progress.ready.empty() ||
-      (!progress.ready_suspects.empty() && std::ranges::any_of(clients, unsuspicious))) {
+  return has_work(progress) ||
+         (!progress.ready_suspects.empty() && std::ranges::any_of(clients, unsuspicious));
+}
+
+// Something waits that any client may have.
+bool Dispatcher::Impl::has_work(const Progress& progress) {
+  if (!progress.ready.empty()) {
     return true;
   }
   if (progress.is_lane()) {

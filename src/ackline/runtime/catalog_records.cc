@@ -285,4 +285,24 @@ Result<std::vector<StartedJournal>> decode_journals(std::string_view record) {
   return journals;
 }
 
+std::string encode(const std::vector<Epoch>& clean_starts) {
+  std::string fields;
+  ByteWriter out(fields);
+  out.u8(kVersion);
+  out.varint(clean_starts.size());
+  for (const Epoch one : clean_starts) out.varint(one.value());
+  return sealed(std::move(fields));
+}
+
+Result<std::vector<Epoch>> decode_clean_starts(std::string_view record) {
+  auto in = opened(record, "clean starts");
+  if (!in) return fail(in);
+  std::vector<Epoch> starts;
+  for (std::uint64_t left = in->varint(); in->ok() && left > 0; --left) {
+    starts.emplace_back(static_cast<std::uint32_t>(in->varint()));
+  }
+  if (auto done = closed(*in, "clean starts"); !done) return fail(done);
+  return starts;
+}
+
 }  // namespace ackline::runtime

@@ -21,6 +21,9 @@ inline constexpr std::string_view kLanesPrefix = "/em/lanes/";
 inline constexpr std::string_view kNumbersKey = "/em/numbers";
 inline constexpr std::string_view kShardsKey = "/em/local/shards";
 inline constexpr std::string_view kCleanKey = "/em/local/clean";
+// Epochs of starts after a clean stop. They are replayed until a checkpoint has them, and no offer
+// lived through an unclean start by them (invariant 14).
+inline constexpr std::string_view kCleanStartsKey = "/em/local/clean-starts";
 // "rocksdb": deliveries are rows of the delivery store. Not there: they are in the journals.
 inline constexpr std::string_view kDeliveriesKey = "/em/local/deliveries";
 // What the last start wrote and synced of each journal of the layout, by shard. So a file of it
@@ -43,11 +46,13 @@ struct StartedJournal {
 [[nodiscard]] std::string encode(const Lane& lane);
 [[nodiscard]] std::string encode(const Numbers& numbers);
 [[nodiscard]] std::string encode(const std::vector<StartedJournal>& journals);
+[[nodiscard]] std::string encode(const std::vector<Epoch>& clean_starts);
 
 [[nodiscard]] Result<Topic> decode_topic(std::string_view record);
 [[nodiscard]] Result<Group> decode_group(std::string_view record);
 [[nodiscard]] Result<Lane> decode_lane(std::string_view record);
 [[nodiscard]] Result<Numbers> decode_numbers(std::string_view record);
 [[nodiscard]] Result<std::vector<StartedJournal>> decode_journals(std::string_view record);
+[[nodiscard]] Result<std::vector<Epoch>> decode_clean_starts(std::string_view record);
 
 }  // namespace ackline::runtime

@@ -146,6 +146,7 @@ class Node {
   void make_units();
   [[nodiscard]] Result<void> recover();
   [[nodiscard]] Result<void> look_for_rows();
+  [[nodiscard]] Result<void> take_clean_mark();
   [[nodiscard]] Result<Lsn> rows_contain(std::uint32_t old_count, std::uint32_t index);
   [[nodiscard]] Result<void> start_rows();
   [[nodiscard]] Result<void> recover_from(std::uint32_t old_count);

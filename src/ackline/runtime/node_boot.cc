@@ -186,20 +186,42 @@ Result<void> Node::recover() {
   if (auto done = check_parts(*layout ? std::optional(old_count) : std::nullopt); !done) {
     return done;
   }
-  auto clean = get_text(deps_.meta, kCleanKey);
-  if (!clean) return fail(clean);
-  was_clean_ = clean->has_value();
-  // From here on a stop without the mark is an unclean one.
-  if (was_clean_) {
-    if (auto done = deps_.meta.remove(kCleanKey); !done) return fail(done);
-    io::failpoint(io::Failpoint::kBootCleanMarkGone);
-  }
+  if (auto done = take_clean_mark(); !done) return done;
   // Nobody stopped a data directory that is new.
   was_clean_ = was_clean_ || !layout->has_value();
   if (!*layout) {
     if (auto done = deps_.meta.put(kShardsKey, std::to_string(old_count)); !done) return fail(done);
   }
   return recover_from(old_count);
+}
+
+// From here on a stop without the mark is an unclean one. That this start followed a clean one has
+// to be known as long as its boot record is replayed: that is until the next checkpoint, which a
+// stop makes unless the disk refuses. So few are enough.
+Result<void> Node::take_clean_mark() {
+  constexpr std::size_t kCleanStartsMax = 64;
+  auto clean = get_text(deps_.meta, kCleanKey);
+  if (!clean) return fail(clean);
+  auto text = get_text(deps_.meta, kCleanStartsKey);
+  if (!text) return fail(text);
+  std::vector<Epoch> starts;
+  if (*text) {
+    auto known = decode_clean_starts(**text);
+    if (!known) return fail(known);
+    starts = std::move(*known);
+  }
+  was_clean_ = clean->has_value();
+  if (was_clean_) {
+    starts.push_back(options_.epoch);
+    if (starts.size() > kCleanStartsMax) starts.erase(starts.begin());
+    meta::Transaction taken;
+    taken.writes = {{std::string(kCleanStartsKey), encode(starts), {}},
+                    {std::string(kCleanKey), std::nullopt, {}}};
+    if (auto done = deps_.meta.commit(taken); !done) return fail(done);
+    io::failpoint(io::Failpoint::kBootCleanMarkGone);
+  }
+  for (auto& unit : units_) unit->shard->dispatcher().note_clean_starts(starts);
+  return {};
 }
 
 // Reads the journals of the layout that was, and goes on in the one that is now. The layouts differ

@@ -220,6 +220,21 @@ TEST_F(AttemptsTest, Invariant14TwentyUncleanStartsMakeADeadLetter) {
   EXPECT_EQ(frontier(), 0);
 }
 
+TEST_F(AttemptsTest, Invariant14ACleanStartIsNotCountedWhenAKillFollows) {
+  options.restarts_max = 3;
+  again(2);
+  one();
+  again(3, true);
+  again(4);  // 1
+  again(5, true);
+  again(6);  // 2
+  checkpoint();
+  again(7, true);
+  EXPECT_EQ(progress().in_flight, 1U);
+  again(8);  // 3
+  EXPECT_EQ(dead_requests.size(), 1U);
+}
+
 TEST_F(AttemptsTest, Invariant14StartsAreCountedForOneOffer) {
   const Offer first = one();
   for (std::uint32_t epoch = 2; epoch < 16; ++epoch) again(epoch);

@@ -50,6 +50,7 @@ class Rig : public DispatcherPort {
   std::map<ProgressKey, Offset> starts;  // as meta has them
   std::map<ClientNumber, ClientSpec> clients;
   std::map<ProgressKey, std::pair<Generation, Offset>> exported;  // as a start finds it
+  std::vector<Epoch> clean_starts;                                // the same
   Dispatcher::Options options;
   MonoMs now{1'000'000};
   WallMs wall{1'700'000'000'000};
@@ -170,6 +171,8 @@ class Rig : public DispatcherPort {
       }
     }
     for (const auto& [number, group] : groups) d->add_group(group);
+    if (clean) clean_starts.push_back(options.epoch);
+    d->note_clean_starts(clean_starts);
     for (const auto& [partition, section] : sections) {
       EXPECT_TRUE(d->restore(partition, as_bytes(section)).has_value());
     }

@@ -159,6 +159,62 @@ TEST_F(SettleTest, Invariant16ARefusedRejectLeavesTheDeliveryInFlight) {
   EXPECT_EQ(ack(offer)->status, SettleStatus::kAcked);
 }
 
+TEST_F(SettleTest, ARefusedRejectOfAClientThatUnsubscribedMeanwhileGoesToAnother) {
+  const Offer offer = one();
+  const ClientNumber c2 = client("c2");
+  auto_dlq = false;
+  dlq_full = true;
+  ASSERT_TRUE(settle(Verb::kReject, offer.id));
+  d->remove_client(c1, now);
+  run();
+  EXPECT_TRUE(take().empty());  // its dead letter is on its way
+  answer_dead_letters();
+  run();
+  const std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].client, c2);
+  EXPECT_EQ(got[0].attempt, 2U);
+}
+
+TEST_F(SettleTest, Invariant14ARefusedRejectOfAClientThatWasLostMeanwhileIsLostWithIt) {
+  d->connected(c1, now);
+  const Offer offer = one();
+  const ClientNumber c2 = client("c2");
+  auto_dlq = false;
+  dlq_full = true;
+  ASSERT_TRUE(settle(Verb::kReject, offer.id));
+  d->disconnected(c1, now);
+  advance(5'000);
+  EXPECT_EQ(progress().in_flight, 1U);
+  answer_dead_letters();
+  EXPECT_EQ(progress().in_flight, 0U);
+  EXPECT_EQ(counts[DeliveryEvent::kLostClient], 1U);
+  advance(1'300);
+  const std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].client, c2);
+}
+
+TEST_F(SettleTest, Invariant14ARefusedRejectWithinTheGraceOrADrainKeepsItsLease) {
+  d->connected(c1, now);
+  const Offer offer = one();
+  auto_dlq = false;
+  dlq_full = true;
+  ASSERT_TRUE(settle(Verb::kReject, offer.id));
+  d->disconnected(c1, now);
+  advance(4'000);
+  answer_dead_letters();
+  EXPECT_EQ(progress().in_flight, 1U);  // it may come back
+  d->set_draining(true, now);
+  ASSERT_TRUE(settle(Verb::kReject, offer.id));
+  advance(5'000);
+  answer_dead_letters();
+  EXPECT_EQ(progress().in_flight, 1U);  // nobody is lost in a drain
+  d->set_draining(false, now);
+  advance(5'000);
+  EXPECT_EQ(progress().in_flight, 0U);
+}
+
 TEST_F(SettleTest, Invariant23ExtendingHasAHardTotal) {
   clients[c1].max_lease_ms = 60'000;
   d->add_client(clients[c1], now);

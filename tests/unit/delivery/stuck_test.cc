@@ -78,6 +78,24 @@ TEST_F(StuckTest, LeasesRetriesAndACaughtUpGroupAreNoStall) {
   EXPECT_THAT(look_for(60'000), IsEmpty());
 }
 
+TEST_F(StuckTest, RoomThatIsKeptForALargeEventIsNoStall) {
+  const ClientNumber c1 = client("c1");
+  d->set_window(c1, 1000, 4000);
+  append({.data_bytes = 1000});
+  run();
+  const std::vector<Offer> got = take();
+  ASSERT_EQ(got.size(), 1U);
+  append({.data_bytes = 3500});
+  append();
+  run();
+  EXPECT_THAT(take(), IsEmpty());
+  ASSERT_TRUE(settle(Verb::kExtend, got[0].id, "c1", 100'000));
+  EXPECT_THAT(look_for(90'000), IsEmpty());
+  ASSERT_TRUE(ack(got[0]));
+  run();
+  EXPECT_EQ(take().size(), 2U);
+}
+
 TEST_F(StuckTest, KeysAndPartitionOrderBlockForAReason) {
   groups[kGroup].policy.ordering = Ordering::kKey;
   d->update_group(kGroup, groups[kGroup].policy);

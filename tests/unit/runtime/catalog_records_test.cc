@@ -127,6 +127,22 @@ TEST(CatalogRecords, WhatAStartWroteOfItsJournalsIsReadBack) {
   }
 }
 
+TEST(CatalogRecords, CleanStartsAreReadBackAndDamageIsRefused) {
+  const std::vector<Epoch> starts = {Epoch(3), Epoch(4'294'967'295)};
+  const std::string record = encode(starts);
+  const auto read = decode_clean_starts(record);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, starts);
+  for (std::size_t bit = 0; bit < record.size() * 8; ++bit) {
+    std::string damaged = record;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_FALSE(decode_clean_starts(damaged));
+  }
+  for (std::size_t size = 0; size < record.size(); ++size) {
+    EXPECT_FALSE(decode_clean_starts(record.substr(0, size)));
+  }
+}
+
 TEST(CatalogRecords, ARecordCutAnywhereIsRefused) {
   const std::string record = encode(a_lane());
   for (std::size_t size = 0; size < record.size(); ++size) {

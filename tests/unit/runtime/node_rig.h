@@ -39,7 +39,16 @@ class NodeRig {
     boot();
   }
 
-  // The same with another number of shards.
+  // A clean stop, and the next start.
+  void restart_cleanly() {
+    auto stopped = std::make_shared<bool>(false);
+    node->stop([stopped] { *stopped = true; });
+    for (int i = 0; i < 500 && !*stopped; ++i) pass(10);
+    EXPECT_TRUE(*stopped);
+    restart();
+  }
+
+  // As `restart`, with another number of shards.
   void restart_with(std::uint32_t shards) {
     shards_ = shards;
     restart();
@@ -164,6 +173,7 @@ class NodeRig {
   bool rows = false;  // `delivery.store: rocksdb`, from the next start on
   std::size_t batch_bytes = ShardOptions{}.batch_bytes;                 // the same
   std::uint64_t segment_bytes = log::PartitionOptions{}.segment_bytes;  // the same
+  std::uint32_t restarts_max = ShardOptions{}.dispatcher.restarts_max;  // the same
   std::optional<std::uint64_t> retention_bytes;                         // of topics made after it
   std::size_t lane_record_max_bytes =
       NodeOptions{}.lane_record_max_bytes;  // from the next start on
@@ -178,6 +188,7 @@ class NodeRig {
     options.shard.journal_file_bytes = 1U << 20U;
     options.shard.delivery_rows = rows;
     options.shard.batch_bytes = batch_bytes;
+    options.shard.dispatcher.restarts_max = restarts_max;
     options.shard.partition.segment_bytes = segment_bytes;
     options.default_retention.bytes = retention_bytes;
     options.lane_record_max_bytes = lane_record_max_bytes;
