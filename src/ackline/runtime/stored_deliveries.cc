@@ -170,9 +170,16 @@ void StoredDeliveries::proceed(Lsn synced) {
   proceed();
 }
 
-// Starts a commit if somebody wants one and nothing is in its way.
+// What was written waits no longer for its sync, whether or not somebody asks (invariant 13).
+bool StoredDeliveries::sync_is_due() const {
+  return written_ > synced_ && now() >= unsynced_since_.plus(options_.sync_interval_ms);
+}
+
+// Starts a commit if somebody wants one and nothing is in its way. Where commits follow each other
+// without a break the timer has no turn: the one that starts once the sync is due is that sync.
 void StoredDeliveries::proceed() {
   if (running_ || trouble_ || poison_) return;
+  want_synced_ = want_synced_ || sync_is_due();
   const bool wanted =
       (want_written_ && written_ < applied_) || (want_synced_ && synced_ < applied_);
   if (!wanted) {
@@ -238,8 +245,7 @@ void StoredDeliveries::arm() {
 
 void StoredDeliveries::fire() {
   timer_ = 0;
-  want_written_ = applied_ > written_;
-  want_synced_ = written_ > synced_ && now() >= unsynced_since_.plus(options_.sync_interval_ms);
+  want_written_ = want_written_ || applied_ > written_;
   proceed();
 }
 

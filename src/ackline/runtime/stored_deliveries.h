@@ -112,6 +112,7 @@ class StoredDeliveries {
   void follow(const delivery::Dispatcher& dispatcher);
   [[nodiscard]] Result<void> take(const delivery::Dispatcher& dispatcher);
   void proceed();
+  [[nodiscard]] bool sync_is_due() const;
   void end(Mark target, bool sync, const Result<void>& outcome);
   void arm();
   void fire();
