@@ -58,5 +58,18 @@ TEST_F(RowSyncTest, Invariant13AcksThatFollowEachOtherWithoutABreakAreSyncedWith
   EXPECT_LE(longest_ms, 12) << "the interval is 10 ms";
 }
 
+// Each turn has a dead letter, and the journal's sync is always one turn behind.
+TEST_F(RowSyncTest, DeadLettersThatFollowEachOtherWithoutABreakAreAnsweredMeanwhile) {
+  for (int i = 0; i < 20; i += 2) {
+    begin(Verb::kReject, ids[static_cast<std::size_t>(i)]);
+    begin(Verb::kReject, ids[static_cast<std::size_t>(i) + 1]);
+    pass();
+    rig.executor.drain();
+  }
+  EXPECT_GE(answered, 12);
+  rig.settle();
+  EXPECT_EQ(answered, 20);
+}
+
 }  // namespace
 }  // namespace ackline::runtime
