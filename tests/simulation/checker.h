@@ -148,6 +148,8 @@ class Checker {
     bool extending = false;  // asked, not answered: its end is not known
     bool resent = false;     // first seen as a resend: the offer itself may come after it
     bool dropped = false;    // a reset dropped it: its id is stale for ever
+    // It came beside the one before it while a reopen was in flux: nobody knows which is younger.
+    bool crossed = false;
     std::uint64_t disruptions = 0;
     std::uint32_t starts = 0;  // that it may have lived through
   };
@@ -225,6 +227,8 @@ class Checker {
                                     std::int64_t offset, std::uint64_t number,
                                     const State* state) const;
   [[nodiscard]] bool in_flux(const Part& part) const;
+  // `later` took the place of `offer` for certain.
+  [[nodiscard]] bool superseded(const Offer& offer, const Offer& later) const;
   void apply_replay(const Group& group, Part& part, Ms invoked);
   void apply_reset(Part& part, Ms invoked);
   void apply_perhaps(const Group& group, Part& part);
