@@ -63,6 +63,8 @@ class Checker {
   // Not `opened`: it may have been, the answer was not heard.
   void stream_closed(const std::string& client, bool opened);
   void stream_opened(const std::string& client);
+  // The server sees only now that its client is gone: what it was given until here went with it.
+  void stream_gone(const std::string& client);
   void disrupted(const std::string& client);
   // Nobody can come back while it drains: graces begin anew at its end.
   void draining(bool on);

@@ -81,5 +81,29 @@ TEST_F(CheckerTest, OneThatComesLongAfterAResetIsTheYounger) {
   EXPECT_NE(checker.broken()->find("a superseded id is stale (12)"), std::string::npos);
 }
 
+// The process stood still: the client left its stream before that was open.
+TEST_F(CheckerTest, WhatLeftToAStreamBeforeTheServerSawItsClientGoIsLostWithIt) {
+  at(100);
+  checker.stream_closed("a", false);
+  at(500);
+  got("a", "one", 1);
+  checker.stream_gone("a");
+  at(500 + kGraceMs);
+  got("b", "two", 2);
+  EXPECT_EQ(checker.broken(), std::nullopt);
+}
+
+TEST_F(CheckerTest, WhatAPollGetsAfterAStreamWasLostIsNot) {
+  at(100);
+  checker.stream_closed("a", true);
+  checker.stream_gone("a");
+  at(500);
+  got("a", "one", 1);
+  at(500 + kGraceMs);
+  got("b", "two", 2);
+  ASSERT_TRUE(checker.broken());
+  EXPECT_NE(checker.broken()->find("a lease is exclusive (11)"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ackline::sim
