@@ -282,6 +282,12 @@ void Checker::stream_opened(const std::string& client) {
   one.loss_at.reset();
 }
 
+void Checker::stream_gone(const std::string& client) {
+  disrupted(client);
+  Client& one = clients_[client];
+  if (one.loss_at) one.closed_at = now_;
+}
+
 // --- deaths
 
 void Checker::died(bool power_cut, Ms durable_before, Ms offers_before) {

@@ -63,6 +63,8 @@ class Checker {
   // Not `opened`: it may have been, the answer was not heard.
   void stream_closed(const std::string& client, bool opened);
   void stream_opened(const std::string& client);
+  // The server sees only now that its client is gone: what it was given until here went with it.
+  void stream_gone(const std::string& client);
   void disrupted(const std::string& client);
   // Nobody can come back while it drains: graces begin anew at its end.
   void draining(bool on);
@@ -148,6 +150,8 @@ class Checker {
     bool extending = false;  // asked, not answered: its end is not known
     bool resent = false;     // first seen as a resend: the offer itself may come after it
     bool dropped = false;    // a reset dropped it: its id is stale for ever
+    // It came beside the one before it while a reopen was in flux: nobody knows which is younger.
+    bool crossed = false;
     std::uint64_t disruptions = 0;
     std::uint32_t starts = 0;  // that it may have lived through
   };
@@ -225,6 +229,8 @@ class Checker {
                                     std::int64_t offset, std::uint64_t number,
                                     const State* state) const;
   [[nodiscard]] bool in_flux(const Part& part) const;
+  // `later` took the place of `offer` for certain.
+  [[nodiscard]] bool superseded(const Offer& offer, const Offer& later) const;
   void apply_replay(const Group& group, Part& part, Ms invoked);
   void apply_reset(Part& part, Ms invoked);
   void apply_perhaps(const Group& group, Part& part);

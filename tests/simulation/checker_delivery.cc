@@ -73,6 +73,10 @@ bool Checker::in_flux(const Part& part) const {
   return part.unsure || part.reopens > 0 || part.reopened_at + slack_ms_ >= now_;
 }
 
+bool Checker::superseded(const Offer& offer, const Offer& later) const {
+  return &later > &offer && !later.lost && !(later.crossed && offer.at + slack_ms_ >= later.at);
+}
+
 void Checker::delivered(const DeliverySeen& seen) {
   ++deliveries_;
   ++checks_;
@@ -124,6 +128,9 @@ void Checker::delivered(const DeliverySeen& seen) {
       seen.attempt < state.offers.back().attempt && state.offers.back().at + slack_ms_ >= now_) {
     return;
   }
+  // In flux attempts do not tell which was made first: a reset begins them anew.
+  const bool crossed =
+      flux && !lane && !state.offers.empty() && state.offers.back().at + slack_ms_ >= now_;
   if (!flux) {
     check_exclusive(*group, state, seen);
     if (!lane) check_attempt(*group, state, seen);
@@ -146,17 +153,18 @@ void Checker::delivered(const DeliverySeen& seen) {
   // A pause is seen by looking up late: what it hides from an offer on its way is no longer than
   // the time between two looks.
   if (now_ <= paused_until_ + slack_ms_) offer.lease_end -= kLookMs;
-  offer.over = clients_[seen.client].leaving || ended_lanes_.contains(seen.lane);
+  offer.crossed = crossed;
+  offer.over = crossed || clients_[seen.client].leaving || ended_lanes_.contains(seen.lane);
   offer.disruptions = group->disruptions;
   state.offers.push_back(offer);
   offers_[seen.id] = {static_cast<std::size_t>(group - groups_.data()), seen.partition,
                       seen.offset};
   if (lane) return;
-  state.attempts = seen.attempt;
-  state.floor = seen.attempt + 1;
+  state.attempts = crossed ? std::max(state.attempts, seen.attempt) : seen.attempt;
+  state.floor = crossed ? std::min(state.floor, seen.attempt + 1) : seen.attempt + 1;
   state.disrupted = group->disruptions;
   // A new offer: whatever ended it before was undone.
-  state.ack_possible = state.reject_asked = false;
+  if (!crossed) state.ack_possible = state.reject_asked = false;
   state.acked = state.acked_done = state.dead = state.skipped = false;
   state.seen = true;
 }
@@ -272,7 +280,7 @@ void Checker::settling(Verb verb, const std::string& client, const std::string& 
   if (verb == Verb::kExtend) offer->extending = true;
   if (!offer->lane.empty()) return;
   for (const Offer& later : state->offers) {
-    if (&later > offer && !later.lost && later.lane.empty()) return;  // superseded: it does nothing
+    if (later.lane.empty() && superseded(*offer, later)) return;  // it does nothing
   }
   if (verb == Verb::kAck) state->ack_possible = true;
   if (verb == Verb::kReject) state->reject_asked = true;
@@ -311,7 +319,7 @@ void Checker::settled(const SettleSeen& seen) {
       const bool ends = seen.verb == Verb::kNack ||
                         (seen.verb == Verb::kExtend && (clients_[seen.client].leaving || passed));
       const bool before = ends && later.at >= seen.invoked;
-      if (&later > offer && !later.lost && !flux && !before) {
+      if (superseded(*offer, later) && !flux && !before) {
         return fail("a superseded id is stale (12)", story() + "; " + tell(*state));
       }
     }

@@ -320,10 +320,14 @@ void Simulation::detach(Client& client) {
   client.attached = false;
   auto gone = std::make_shared<std::unique_ptr<api::Attachment>>(std::move(client.attachment));
   Client* at = &client;
-  call(client.edge, [this, at, gone] {
+  call(client.edge, [this, at, gone, stream] {
     gone->reset();
     // Until here it still was there.
-    checker_->disrupted(at->id);
+    if (stream) {
+      checker_->stream_gone(at->id);
+    } else {
+      checker_->disrupted(at->id);
+    }
   });
 }
 

@@ -170,27 +170,45 @@ void StoredDeliveries::proceed(Lsn synced) {
   proceed();
 }
 
-// Starts a commit if somebody wants one and nothing is in its way.
+// What was written waits no longer for its sync, whether or not somebody asks (invariant 13).
+bool StoredDeliveries::sync_is_due() const {
+  return written_ > synced_ && now() >= unsynced_since_.plus(options_.sync_interval_ms);
+}
+
+// Starts a commit if somebody wants one and nothing is in its way. Where commits follow each other
+// without a break the timer has no turn: the one that starts once the sync is due is that sync. And
+// a commit waits for the journal as it was when its rows were gathered: with a dead letter in each
+// turn it would else wait for ever.
 void StoredDeliveries::proceed() {
   if (running_ || trouble_ || poison_) return;
-  const bool wanted =
-      (want_written_ && written_ < applied_) || (want_synced_ && synced_ < applied_);
-  if (!wanted) {
-    want_written_ = want_synced_ = false;
-    arm();
-    return;
+  if (!gathered_) {
+    want_synced_ = want_synced_ || sync_is_due();
+    const bool wanted =
+        (want_written_ && written_ < applied_) || (want_synced_ && synced_ < applied_);
+    if (!wanted) {
+      want_written_ = want_synced_ = false;
+      arm();
+      return;
+    }
+    const bool sync = std::exchange(want_synced_, false);
+    want_written_ = false;
+    gathered_ = Gathered{store_->begin_commit(), applied_, gate_, sync};
   }
-  if (gate_ > journal_synced_) {
+  if (gathered_->gate > journal_synced_) {
     if (listener_.sync_journal) listener_.sync_journal();
     return;
   }
+  commit_gathered();
+}
+
+void StoredDeliveries::commit_gathered() {
   if (timer_ != 0) deps_.executor.cancel(std::exchange(timer_, 0));
   running_ = true;
-  const bool sync = std::exchange(want_synced_, false);
-  want_written_ = false;
-  const Mark target = applied_;
+  const Mark target = gathered_->target;
+  const bool sync = gathered_->sync || sync_is_due();
   auto outcome = std::make_shared<Result<void>>();
-  auto writes = std::make_shared<state::KvDeliveryStateStore::Writes>(store_->begin_commit());
+  auto writes = std::make_shared<state::KvDeliveryStateStore::Writes>(std::move(gathered_->writes));
+  gathered_.reset();
   deps_.storage.run(
       storage_lane::delivery_rows(options_.shard),
       [store = store_, writes, sync, outcome] {
@@ -238,8 +256,7 @@ void StoredDeliveries::arm() {
 
 void StoredDeliveries::fire() {
   timer_ = 0;
-  want_written_ = applied_ > written_;
-  want_synced_ = written_ > synced_ && now() >= unsynced_since_.plus(options_.sync_interval_ms);
+  want_written_ = want_written_ || applied_ > written_;
   proceed();
 }
 

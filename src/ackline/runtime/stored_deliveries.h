@@ -112,6 +112,8 @@ class StoredDeliveries {
   void follow(const delivery::Dispatcher& dispatcher);
   [[nodiscard]] Result<void> take(const delivery::Dispatcher& dispatcher);
   void proceed();
+  void commit_gathered();
+  [[nodiscard]] bool sync_is_due() const;
   void end(Mark target, bool sync, const Result<void>& outcome);
   void arm();
   void fire();
@@ -129,6 +131,14 @@ class StoredDeliveries {
   Mark applied_ = 0;
   Mark written_ = 0;
   Mark synced_ = 0;
+  // What the next commit writes; it waits for the journal's sync through `gate`.
+  struct Gathered {
+    state::KvDeliveryStateStore::Writes writes;
+    Mark target = 0;
+    Lsn gate;
+    bool sync = false;
+  };
+  std::optional<Gathered> gathered_;
   bool running_ = false;
   bool want_written_ = false;
   bool want_synced_ = false;
