@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::size_t kFormerNames = 65'536;
 
-bool takes_partition(const Client& client, PartitionIndex partition) {
-  const auto& own = client.spec.partitions;
-  return own.empty() || std::ranges::find(own, partition) != own.end();
-}
-
 }  // namespace
 
 void Dispatcher::Impl::add_client(ClientSpec spec) {
@@ -290,7 +285,7 @@ Client* Dispatcher::Impl::pick(Progress& progress, std::uint32_t size_bytes, boo
 
 bool Dispatcher::Impl::eligible(const Client& client, const Partition& partition,
                                 bool suspect) const {
-  return takes_partition(client, partition.spec.index) &&
+  return client.takes(partition.spec.index) &&
          (!suspect || client.suspects < options_.suspects_per_client);
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ackline/base/big_endian.h"
 #include "ackline/delivery/impl.h"
 #include "ackline/delivery/section_rows.h"
 
@@ -18,23 +19,16 @@ constexpr char kHeadNote = 'm';
 constexpr char kDeadNote = 'e';
 constexpr char kItemNote = 'i';
 
-template <class T>
-void put_big(std::string& out, T value) {
-  for (unsigned shift = 8 * sizeof(T); shift > 0; shift -= 8) {
-    out.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> (shift - 8)));
-  }
-}
-
 std::string dead_note(const DeadTable::Key& key) {
   std::string out(1, kDeadNote);
-  put_big(out, static_cast<std::uint64_t>(key.source.value()));
-  put_big(out, key.generation.value());
+  append_big_endian(out, static_cast<std::uint64_t>(key.source.value()));
+  append_big_endian(out, key.generation.value());
   return out;
 }
 
 std::string item_note(Offset source) {
   std::string out(1, kItemNote);
-  put_big(out, static_cast<std::uint64_t>(source.value()));
+  append_big_endian(out, static_cast<std::uint64_t>(source.value()));
   return out;
 }
 

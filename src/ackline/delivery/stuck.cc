@@ -15,10 +15,8 @@ namespace {
 // A client that could take one event of any usual size. Who is nearly full may lack the room for
 // the very next one, which is not known here.
 bool has_room(const Client& client, PartitionIndex partition) {
-  const auto& own = client.spec.partitions;
   return client.demand > 0 && client.held < client.window_events &&
-         client.fits(client.window_bytes / 2) &&
-         (own.empty() || std::ranges::find(own, partition) != own.end());
+         client.fits(client.window_bytes / 2) && client.takes(partition);
 }
 
 }  // namespace
