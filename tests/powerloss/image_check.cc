@@ -74,7 +74,7 @@ class Image {
   void read_partition(const runtime::Topic& topic, std::uint32_t index) {
     runtime::Shard& shard = *process_.node().owner(topic.name, PartitionIndex(index)).shard;
     const PartitionNumber number = topic.partitions[index];
-    log::LocalPartition* log = shard.partition(number);
+    log::PartitionLog* log = shard.partition(number);
     if (log == nullptr) return say(fmt::format("{}/{} is not there", topic.name, index));
     if (log->damage()) return damaged(topic.name, index, log->damage()->detail);
     Recovered& out = parts_[{topic.name, index}];

@@ -107,10 +107,11 @@ TEST_F(DeadLettersTest, WhatWasRedrivenWellIsPurgedAndItsSpaceGivenBack) {
   for (std::uint32_t i = 0; i < 2; ++i) {
     const TopicPtr topic = rig.node->unit(ShardIndex(0)).shard->catalog().topic("t");
     for (std::uint32_t shard = 0; shard < 2; ++shard) {
-      log::LocalPartition* log =
+      const log::PartitionLog* log =
           rig.node->unit(ShardIndex(shard)).shard->partition(topic->dead_letters[i]);
       if (log != nullptr)
-        kept += static_cast<std::uint64_t>(log->next_offset().value() - log->log_start().value());
+        kept += static_cast<std::uint64_t>(log->high_watermark().next().value() -
+                                           log->log_start().value());
     }
   }
   EXPECT_EQ(kept, 0U);
