@@ -38,6 +38,7 @@ Console::Options Console::standard() {
   options.err = [](std::string_view text) { write_all(stderr, text); };
   options.out_is_terminal = isatty(STDOUT_FILENO) == 1;
   options.in_is_terminal = isatty(STDIN_FILENO) == 1;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
   options.colours = options.out_is_terminal && std::getenv("NO_COLOR") == nullptr;
   return options;
 }

@@ -46,7 +46,7 @@ Result<void> copy_tree(io::FileSystem& fs, const std::string& from, const std::s
 
 Result<std::string> RepairPlan::default_backup() const {
   for (int number = 1;; ++number) {
-    const std::string path = io::join(path_, fmt::format("repair-{}", number));
+    std::string path = io::join(path_, fmt::format("repair-{}", number));
     const auto there = fs_->exists(path);
     if (!there) return fail(there);
     if (!*there) return path;

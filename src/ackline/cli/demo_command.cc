@@ -3,7 +3,7 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <system_error>
 
 #include "ackline/cli/commands.h"
 #include "ackline/cli/demo_story.h"
@@ -26,12 +26,14 @@ class DemoDirectory {
       }
       return DemoDirectory(named, false);
     }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
     const char* base = std::getenv("TMPDIR");
     std::string path = fmt::format("{}/ackline-demo-XXXXXX", base == nullptr ? "/tmp" : base);
     if (::mkdtemp(path.data()) == nullptr) {
-      return fail(ErrorCode::kUnavailable,
-                  fmt::format("cannot make a directory: {}", std::strerror(errno)),
-                  "Name one with --dir.");
+      return fail(
+          ErrorCode::kUnavailable,
+          fmt::format("cannot make a directory: {}", std::generic_category().message(errno)),
+          "Name one with --dir.");
     }
     return DemoDirectory(path, true);
   }

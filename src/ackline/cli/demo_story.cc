@@ -158,6 +158,7 @@ Result<void> DemoStory::ack(std::string_view client, GroupRecord& group,
                             const std::vector<Delivery>& deliveries) {
   if (deliveries.empty()) return {};
   std::vector<std::string> ids;
+  ids.reserve(deliveries.size());
   for (const Delivery& one : deliveries) ids.push_back(one.id);
   const auto answer = post(Port::kTraffic, "/events/ack",
                            JsonObject().text("clientId", client).texts("deliveryIds", ids));

@@ -87,13 +87,12 @@ void print(Context& context, const std::vector<Finding>& findings, FindingLevel 
 std::string plan_json(const RepairPlan& plan, const std::string& backup, bool done) {
   std::string steps;
   for (const RepairStep& step : plan.steps()) {
-    std::vector<std::string> of = step.of;
     if (!steps.empty()) steps += ",";
     steps += JsonObject()
                  .text("where", step.where)
                  .text("what", step.what)
                  .integer("lost", step.lost)
-                 .texts("backedUp", of)
+                 .texts("backedUp", step.of)
                  .str();
   }
   std::string without;

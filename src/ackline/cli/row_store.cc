@@ -40,7 +40,7 @@ Result<void> count(state::KvDeliveryStateStore& store, const state::KvDeliverySt
   }
   counts.frontiers[partition] = (*stored)->frontier;
   // As a start reads them.
-  const auto section = delivery::section_of_rows(Epoch{0}, store.now(), {std::move(rows)});
+  const auto section = delivery::section_of_rows(Epoch{0}, store.now(), {&rows, 1});
   return section ? Result<void>() : fail(section);
 }
 

@@ -36,13 +36,13 @@ LogLevel level_of(std::string_view word) {
 }
 
 std::string ready_text(const runtime::RuntimeAddresses& addresses) {
-  std::string text = JsonObject()
-                         .text("http", addresses.http)
-                         .text("admin", addresses.admin)
-                         .raw("tcp", "null")
-                         .integer("pid", getpid())
-                         .str();
-  return text + "\n";
+  return JsonObject()
+             .text("http", addresses.http)
+             .text("admin", addresses.admin)
+             .raw("tcp", "null")
+             .integer("pid", getpid())
+             .str() +
+         "\n";
 }
 
 // What a person at the terminal wants to know first.

@@ -133,8 +133,8 @@ void Dispatcher::Impl::connected(ClientNumber number) {
   client->grace_over = false;
   timers_.disarm(nodes_, client->node);
   for (const auto& [progress, list] : client->holding) {
-    std::erase_if(progress->resends, [&](const Progress::Resend& resend) {
-      const Slot* slot = progress->slots.find(resend.slot);
+    std::erase_if(progress->resends, [number, &slots = progress->slots](const auto& resend) {
+      const Slot* slot = slots.find(resend.slot);
       return slot == nullptr || slot->client == number;  // those of its last stream
     });
   }
@@ -216,7 +216,7 @@ void Dispatcher::Impl::end_if_left(Progress& progress, std::uint32_t index) {
 }
 
 void Dispatcher::Impl::hold(Progress& progress, std::uint32_t index, Client& client) {
-  Slot& slot = progress.slots[index];
+  const Slot& slot = progress.slots[index];
   ++client.held;
   client.held_bytes += slot.size_bytes;
   client.suspects += slot.suspect;

@@ -86,6 +86,7 @@ std::vector<LaneItem> Dispatcher::Impl::choose_entries(const Progress& of,
     }
   }
   std::vector<LaneItem> items;
+  items.reserve(taken.size());
   for (const auto& [source, dlq] : taken) {
     items.push_back({.source = source, .dlq = dlq});
   }

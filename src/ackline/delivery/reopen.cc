@@ -145,10 +145,10 @@ Result<ReopenReport> Dispatcher::Impl::replay(ProgressKey key, Offset from, bool
     return fail(ErrorCode::kGroupUnknown, "the group has no progress on this partition");
   }
   from = std::max(from, progress->partition->spec.log_start);
-  if (Result<void> fits = check_range(*progress->partition, from); !fits) {
+  if (const Result<void> fits = check_range(*progress->partition, from); !fits) {
     return fail(fits);
   }
-  frontier::Frontier& frontier = progress->frontier;
+  const frontier::Frontier& frontier = progress->frontier;
   const Offset after = std::min(frontier.value(), from.previous());
   ReopenReport report{.frontier_before = frontier.value(),
                       .frontier_after = after,
@@ -166,7 +166,8 @@ Result<ReopenReport> Dispatcher::Impl::replay(ProgressKey key, Offset from, bool
   progress->slots.for_each(
       [&](std::uint32_t /*index*/, const Slot& slot) { reopen.kept.push_back(slot.offset); });
   std::ranges::sort(reopen.kept);
-  if (Result<void> done = reopen_from(*progress, report.generation, from, reopen.kept); !done) {
+  if (const Result<void> done = reopen_from(*progress, report.generation, from, reopen.kept);
+      !done) {
     return fail(done);
   }
   record(*progress, reopen);
@@ -200,7 +201,7 @@ Result<ReopenReport> Dispatcher::Impl::reset(ProgressKey key, Offset to, bool dr
   if (progress == nullptr || progress->is_lane()) {
     return fail(ErrorCode::kGroupUnknown, "the group has no progress on this partition");
   }
-  if (Result<void> fits = check_range(*progress->partition, to); !fits) {
+  if (const Result<void> fits = check_range(*progress->partition, to); !fits) {
     return fail(fits);
   }
   frontier::Frontier& frontier = progress->frontier;

@@ -84,7 +84,7 @@ Result<SettleAnswer> Dispatcher::Impl::settle_current(Progress& progress, std::u
 
 Result<SettleAnswer> Dispatcher::Impl::reject(Progress& progress, std::uint32_t index,
                                               std::string_view reason) {
-  Slot& slot = progress.slots[index];
+  const Slot& slot = progress.slots[index];
   if (progress.is_lane() && entry_of(progress, slot.offset)) {
     count(progress, DeliveryEvent::kRejected, 1);
     // An ordinary end first: it carries the reason into the journal.

@@ -3,6 +3,7 @@
 #include "ackline/delivery/stored.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -145,7 +146,7 @@ void put_body(ByteWriter& to, const StoredRows& rows, const Head& head) {
 
 }  // namespace
 
-Result<std::string> section_of_rows(Epoch epoch, MonoMs at, std::vector<StoredRows> rows) {
+Result<std::string> section_of_rows(Epoch epoch, MonoMs at, std::span<const StoredRows> rows) {
   std::vector<std::pair<Head, const StoredRows*>> all;
   for (const StoredRows& one : rows) {
     const auto head = head_of(one);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct StoredRows {
 // The section of a checkpoint that says the same, for `Dispatcher::restore`. `at`: the store's
 // time, which stood still. Error: kCorrupt.
 [[nodiscard]] Result<std::string> section_of_rows(Epoch epoch, MonoMs at,
-                                                  std::vector<StoredRows> rows);
+                                                  std::span<const StoredRows> rows);
 
 // How many dead letters the notes name.
 [[nodiscard]] std::uint64_t dead_letters_in(const StoredRows& rows);

@@ -88,7 +88,7 @@ void Dispatcher::Impl::slot_due(Progress& progress, std::uint32_t index) {
 
 void Dispatcher::Impl::arm(Progress& progress, std::uint32_t index, MonoMs at) {
   progress.wheel.arm(progress.slots, index);
-  TimerNode& node = nodes_[progress.node];
+  const TimerNode& node = nodes_[progress.node];
   if (!node.timer.armed() || at < node.due) {
     arm_node(progress.node, at);
   }
@@ -106,7 +106,7 @@ void Dispatcher::Impl::rearm(Progress& progress) {
     at = at ? std::min(*at, *progress.read_again_at) : *progress.read_again_at;
   }
   if (at) {
-    TimerNode& node = nodes_[progress.node];
+    const TimerNode& node = nodes_[progress.node];
     if (!node.timer.armed() || *at < node.due) {
       arm_node(progress.node, *at);
     }

@@ -67,7 +67,7 @@ class FilterReader {
     if (found == kDialects.end()) {
       return std::unexpected(unknown_field_error(path, name, kDialects));
     }
-    const std::string inner = path + "." + name;
+    const std::string inner = fmt::format("{}.{}", path, name);
     if (name == "sql") {
       return fail(ErrorCode::kUnsupported, "sql filters are not in this build",
                   "Use exact, prefix, suffix, all, any and not.", inner);
@@ -140,7 +140,7 @@ class FilterReader {
       if (auto fits = check_attribute_name(name); !fits) {
         return bad(path, fits.error().detail, fits.error().remedy);
       }
-      const std::string inner = path + "." + name;
+      const std::string inner = fmt::format("{}.{}", path, name);
       if (json_kind(member.value) != JsonKind::kString) {
         return bad(
             inner,

@@ -13,7 +13,7 @@
 
 namespace ackline::runtime {
 
-Result<std::unique_ptr<AuditLog>> AuditLog::open(io::FileSystem& fs, std::string path,
+Result<std::unique_ptr<AuditLog>> AuditLog::open(io::FileSystem& fs, const std::string& path,
                                                  StorageExecutor& storage, Executor& home) {
   auto file = fs.open(path, io::OpenMode::kCreate);
   if (!file) return fail(file);

@@ -22,7 +22,8 @@ namespace ackline::runtime {
 class AuditLog {
  public:
   // Goes on after the last line of `path`. Blocking.
-  [[nodiscard]] static Result<std::unique_ptr<AuditLog>> open(io::FileSystem& fs, std::string path,
+  [[nodiscard]] static Result<std::unique_ptr<AuditLog>> open(io::FileSystem& fs,
+                                                              const std::string& path,
                                                               StorageExecutor& storage,
                                                               Executor& home);
   // `what`: "topic.delete"; `subject`: "orders"; `details_json`: an object or "".

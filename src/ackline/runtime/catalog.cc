@@ -153,6 +153,7 @@ std::vector<SubscriptionPtr> Catalog::subscriptions_of_client(std::string_view c
 
 std::vector<LanePtr> Catalog::lanes() const {
   std::vector<LanePtr> found;
+  found.reserve(lanes_.size());
   for (const auto& [number, lane] : lanes_) found.push_back(lane);
   return found;
 }

@@ -142,7 +142,7 @@ void Control::next() {
   write(std::make_shared<Plan>(std::move(*plan)), numbers, std::move(pending.done));
 }
 
-void Control::write(std::shared_ptr<Plan> plan, Numbers numbers, Done done) {
+void Control::write(const std::shared_ptr<Plan>& plan, Numbers numbers, Done done) {
   auto outcome = std::make_shared<Outcome>();
   deps_.storage.run(
       storage_lane::meta(),

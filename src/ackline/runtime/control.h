@@ -69,7 +69,7 @@ class Control {
     bool numbers_taken = false;
   };
   void next();
-  void write(std::shared_ptr<Plan> plan, Numbers numbers, Done done);
+  void write(const std::shared_ptr<Plan>& plan, Numbers numbers, Done done);
   [[nodiscard]] Result<void> commit(const Plan& plan, const Numbers& numbers, Outcome& outcome);
   [[nodiscard]] Result<void> commit_some(const std::vector<meta::WriteOp>& writes, std::size_t& at);
   [[nodiscard]] Result<void> finish_left();

@@ -97,7 +97,7 @@ class Edge final : public api::Traffic, public api::Admin {
   }
   // Runs a change on the control plane; `done` here, with what `planner` left in `out`.
   template <class T>
-  void change(std::shared_ptr<T> out, Control::Planner planner, api::Done<T> done) {
+  void change(const std::shared_ptr<T>& out, Control::Planner planner, api::Done<T> done) {
     run_on(node_.control_executor(), [this, out, planner = std::move(planner),
                                       done = std::move(done)]() mutable {
       node_.control().change(std::move(planner), [this, out, done = std::move(done)](
@@ -134,15 +134,15 @@ class Edge final : public api::Traffic, public api::Admin {
   void start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem sum,
                    api::Done<api::LaneItem> done);
   // A replay by filter; `group` and the partitions named are there (edge_replay.cc).
-  void replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
+  void replay_lane(const TopicPtr& topic, GroupPtr group, api::ReopenQuery query,
                    api::Done<api::ReopenAnswer> done);
-  void replay_range(std::shared_ptr<const ReplaySelection> selection, api::ReopenQuery query,
+  void replay_range(const std::shared_ptr<const ReplaySelection>& selection, api::ReopenQuery query,
                     api::Done<api::ReopenAnswer> done);
   // Offsets in the dead-letter partitions.
   using PurgeEntries = std::map<delivery::ProgressKey, std::vector<Offset>>;
   void purge_entries(const TopicPtr& topic, std::shared_ptr<const PurgeEntries> entries,
                      api::Done<api::Purged> done);
-  void with_counts(std::vector<LanePtr> lanes, api::Done<std::vector<api::LaneItem>> done);
+  void with_counts(const std::vector<LanePtr>& lanes, api::Done<std::vector<api::LaneItem>> done);
   void finish_subscribe(api::SubscribeRequest request, SubscribeFacts facts,
                         api::Done<api::Subscribed> done);
   void subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,

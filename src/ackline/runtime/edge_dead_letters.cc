@@ -14,7 +14,8 @@ std::uint32_t job_max(const api::DeadLetterQuery& which) {
   return std::min(which.max.value_or(api::kJobEntriesMax), api::kJobEntriesMax);
 }
 
-void scan_all(Node& node, Executor& home, std::shared_ptr<const DeadLetterSelection> selection,
+void scan_all(Node& node, Executor& home,
+              const std::shared_ptr<const DeadLetterSelection>& selection,
               std::move_only_function<void(Result<Parts>)> done) {
   gather<DeadLetterPart>(
       node, home,

@@ -42,8 +42,9 @@ void leave_out(Scan& scan, const Error& why) {
 
 // Reads on until the limit, the end or a bound. Between reads that wait for a disk the shard does
 // other work.
-void scan_on(Shard& shard, ScanPtr scan, std::shared_ptr<const event::EventQuery> query,
-             std::shared_ptr<ScanDone> done) {
+void scan_on(Shard& shard, const ScanPtr& scan,
+             const std::shared_ptr<const event::EventQuery>& query,
+             const std::shared_ptr<ScanDone>& done) {
   shard.read_cold(scan->number, scan->next, [&shard, scan, query, done] {
     log::PartitionLog* log = shard.partition(scan->number);
     if (log == nullptr) {
@@ -85,7 +86,7 @@ void scan_on(Shard& shard, ScanPtr scan, std::shared_ptr<const event::EventQuery
 
 // The first `limit` items by append time; what is cut off is read again by the next request. Of a
 // partition that stopped at a bound older ones may be left: the next page has them.
-api::EventsAnswer merge(std::vector<ScanPtr> scans, std::uint32_t limit) {
+api::EventsAnswer merge(const std::vector<ScanPtr>& scans, std::uint32_t limit) {
   api::EventsAnswer answer;
   answer.end = true;
   for (const ScanPtr& scan : scans) {
@@ -124,7 +125,7 @@ api::EventsAnswer merge(std::vector<ScanPtr> scans, std::uint32_t limit) {
 
 // All partitions of the topic that this shard owns and the query means.
 void scan_shard(ShardUnit& unit, const std::vector<PartitionNumber>& numbers,
-                const api::EventsQuery& query, std::shared_ptr<const event::EventQuery> what,
+                const api::EventsQuery& query, const std::shared_ptr<const event::EventQuery>& what,
                 std::uint32_t partitions,
                 std::move_only_function<void(std::vector<ScanPtr>)> answer) {
   struct All {
@@ -215,7 +216,7 @@ void Edge::events(api::EventsQuery query, api::Done<api::EventsAnswer> done) {
           done(std::unexpected(*scans.front()->left_out));
           return;
         }
-        done(merge(std::move(scans), limit));
+        done(merge(scans, limit));
       });
 }
 

@@ -60,10 +60,12 @@ void Edge::start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem s
     std::vector<LanePtr> lanes;
   };
   auto out = std::make_shared<Starting>();
+  // Here, before `sum` moves on: which argument of a call is made first is not said.
+  const std::string audit_id = sum.audit_id;
   change<Starting>(
       out,
-      [out, lanes = std::move(lanes), audit_id = sum.audit_id](const Catalog& catalog,
-                                                               Numbers& numbers) -> Result<Plan> {
+      [out, lanes = std::move(lanes), audit_id](const Catalog& catalog,
+                                                Numbers& numbers) -> Result<Plan> {
         Plan plan;
         for (const auto& lane : lanes) {
           if (catalog.group(lane->group_number) == nullptr) continue;  // deleted meanwhile
@@ -122,7 +124,8 @@ void Edge::start_lanes(std::vector<std::shared_ptr<Lane>> lanes, api::LaneItem s
 }
 
 // A running lane's counts are the shards'; one that has ended carries its own.
-void Edge::with_counts(std::vector<LanePtr> lanes, api::Done<std::vector<api::LaneItem>> done) {
+void Edge::with_counts(const std::vector<LanePtr>& lanes,
+                       api::Done<std::vector<api::LaneItem>> done) {
   using Reports = std::map<ProgressNumber, delivery::LaneReport>;
   gather_reports<Reports>(
       node_, executor(),
@@ -166,7 +169,7 @@ void Edge::lanes(std::optional<std::string> topic, std::optional<std::string> gr
   std::erase_if(all, [&](const LanePtr& lane) {
     return (topic && lane->topic != *topic) || (group && lane->group != *group);
   });
-  with_counts(std::move(all), std::move(done));
+  with_counts(all, std::move(done));
 }
 
 void Edge::lane(std::string lane_id, api::Done<api::LaneItem> done) {

@@ -56,14 +56,14 @@ using Wanted = std::set<ProgressNumber>;
 
 using LagParts = std::vector<LagPart>;
 
-void lag_of_shard(ShardUnit& unit, std::shared_ptr<const Wanted> wanted,
+void lag_of_shard(ShardUnit& unit, const std::shared_ptr<const Wanted>& wanted,
                   ReportDone<LagParts> answer) {
   unit.shard->report<LagParts>(
       [&unit, wanted] {
         LagParts parts;
         for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
           if (!wanted->contains(key.progress)) continue;
-          if (auto part = capture_lag(unit, key)) parts.push_back(std::move(*part));
+          if (auto part = capture_lag(unit, key)) parts.push_back(*part);
         }
         return parts;
       },
@@ -162,6 +162,7 @@ void Edge::lag(std::optional<std::string> topic, std::optional<std::string> grou
       return;
     }
     std::vector<api::GroupLag> answers;
+    answers.reserve(groups.size());
     for (const GroupPtr& one : groups) {
       answers.push_back(lag_of_group(*one, executor().clock().wall(), parts, audited));
     }
@@ -260,7 +261,7 @@ api::HolesAnswer one_page(const api::HolesQuery& query, WallMs as_of,
       item.partition = index;
       item.hole = hole;
       if (hole.oldest) item.oldest_time = WallMs(hole.oldest->value() + page.second);
-      answer.items.push_back(std::move(item));
+      answer.items.push_back(item);
     }
   }
   return answer;

@@ -88,7 +88,7 @@ Result<Found> merged(std::vector<ReplayPart> parts) {
 
 }  // namespace
 
-void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
+void Edge::replay_lane(const TopicPtr& topic, GroupPtr group, api::ReopenQuery query,
                        api::Done<api::ReopenAnswer> done) {
   const api::Position position = query.to;
   std::vector<std::uint32_t> only = query.partitions;
@@ -100,8 +100,9 @@ void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
               return;
             }
             if (!query.until) {
-              replay_range(selection_of(topic, group, query, *from, {}, executor().clock().wall()),
-                           std::move(query), std::move(done));
+              const auto selection =
+                  selection_of(topic, group, query, *from, {}, executor().clock().wall());
+              replay_range(selection, std::move(query), std::move(done));
               return;
             }
             const api::Position end = *query.until;
@@ -114,15 +115,15 @@ void Edge::replay_lane(TopicPtr topic, GroupPtr group, api::ReopenQuery query,
                     done(fail(until));
                     return;
                   }
-                  auto selection =
+                  const auto selection =
                       selection_of(topic, group, query, from, *until, executor().clock().wall());
-                  replay_range(std::move(selection), std::move(query), std::move(done));
+                  replay_range(selection, std::move(query), std::move(done));
                 });
           });
 }
 
-void Edge::replay_range(std::shared_ptr<const ReplaySelection> selection, api::ReopenQuery query,
-                        api::Done<api::ReopenAnswer> done) {
+void Edge::replay_range(const std::shared_ptr<const ReplaySelection>& selection,
+                        api::ReopenQuery query, api::Done<api::ReopenAnswer> done) {
   gather<ReplayPart>(
       node_, executor(),
       [selection](ShardUnit& unit, std::move_only_function<void(ReplayPart)> answer) {

@@ -81,10 +81,12 @@ void Edge::subscribe_with(const TopicPtr& topic, api::SubscribeRequest request,
   }
   const auto members = catalog().subscriptions_of_group(topic->name, *name);
   const std::int64_t idle_ms = node_.options().client_idle_ms;
+  // Before `request` moves on: which argument of a call is made first is not said.
+  const std::string client = request.client_id;
   gather<GroupFacts>(
       node_, executor(),
-      [topic, present, members, idle_ms, client = request.client_id](
-          ShardUnit& unit, std::move_only_function<void(GroupFacts)> answer) {
+      [topic, present, members, idle_ms, client](ShardUnit& unit,
+                                                 std::move_only_function<void(GroupFacts)> answer) {
         GroupFacts facts;
         for (const PartitionNumber number : topic->partitions) {
           if (const auto report = unit.shard->dispatcher().progress({present->number, number})) {

@@ -77,7 +77,7 @@ void with_views(Node& node, Executor& home, std::vector<TopicPtr> topics,
 }  // namespace
 
 void Edge::topics(api::Done<std::vector<api::TopicItem>> done) {
-  std::vector<TopicPtr> all = catalog().topics();
+  const std::vector<TopicPtr> all = catalog().topics();
   with_views(node_, executor(), all,
              [all, done = std::move(done)](const PartitionViews& views) mutable {
                std::vector<api::TopicItem> items;
@@ -131,11 +131,10 @@ void Edge::delete_topic(std::string name, bool force, api::Done<api::Removed> do
     answer_later<api::Removed>(std::move(done), fail(found));
     return;
   }
-  const TopicPtr at = *found;
   // Dead entries count as use: they are what an operator would miss.
   gather<std::uint64_t>(
       node_, executor(),
-      [at](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
+      [at = *found](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
         std::uint64_t dead = 0;
         for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
           if (std::ranges::find(at->partitions, key.partition) == at->partitions.end()) continue;

@@ -22,7 +22,9 @@ std::optional<KnownDamage> KnownDamage::decode(std::string_view text) {
     one.through = Lsn(through);
     known.found_.push_back(one);
     at = read.ptr;
-    if (at != end && (*at++ != ',' || at == end)) return std::nullopt;
+    if (at == end) break;
+    if (*at != ',' || at + 1 == end) return std::nullopt;
+    ++at;
   }
   return known;
 }

@@ -22,7 +22,7 @@ class Router final : public OfferRouter {
   void offers(std::vector<delivery::Offer> offers) override {
     const Catalog& catalog = node_.unit(from_).shard->catalog();
     if (node_.shard_count() == 1) {
-      node_.unit(from_).sessions->on_offers(std::move(offers));
+      node_.unit(from_).sessions->on_offers(offers);
       return;
     }
     std::vector<std::vector<delivery::Offer>> by_home(node_.shard_count());
@@ -35,9 +35,8 @@ class Router final : public OfferRouter {
     for (std::uint32_t i = 0; i < by_home.size(); ++i) {
       if (by_home[i].empty()) continue;
       ShardUnit& home = node_.unit(ShardIndex(i));
-      run_on(home.executor, [&home, batch = std::move(by_home[i])]() mutable {
-        home.sessions->on_offers(std::move(batch));
-      });
+      run_on(home.executor,
+             [&home, batch = std::move(by_home[i])] { home.sessions->on_offers(batch); });
     }
   }
 

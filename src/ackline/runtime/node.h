@@ -169,9 +169,9 @@ class Node {
   void resume_lanes();
   void lane_later(ProgressNumber lane, std::string_view what, const Error& why);
   void reap();
-  void reap_with(std::vector<SessionView> views);
+  void reap_with(const std::vector<SessionView>& views);
   void arm_reaper();
-  void refresh_ages(std::shared_ptr<Task> done);
+  void refresh_ages(const std::shared_ptr<Task>& done);
 
   NodeOptions options_;
   NodeDependencies deps_;

@@ -67,8 +67,8 @@ Result<std::unique_ptr<Node>> Node::boot(NodeOptions options, NodeDependencies d
   node->control_ = std::make_unique<Control>(
       Control::Dependencies{node->control_executor(), node->deps_.storage, node->deps_.meta,
                             node->deps_.subscriptions, node->deps_.offsets},
-      [at](std::shared_ptr<const Delta> delta, Task adopted) {
-        at->broadcast(std::move(delta), std::move(adopted));
+      [at](const std::shared_ptr<const Delta>& delta, Task adopted) {
+        at->broadcast(delta, std::move(adopted));
       });
   auto audit = AuditLog::open(node->deps_.fs, node->options_.data_path + "/audit.log",
                               node->deps_.storage, node->control_executor());

@@ -130,7 +130,7 @@ void Node::refresh_gauges(Task done) {
 }
 
 // Log sizes and the age of what waits longest come with a progress round.
-void Node::refresh_ages(std::shared_ptr<Task> done) {
+void Node::refresh_ages(const std::shared_ptr<Task>& done) {
   Edge& edge = *units_.front()->edge;
   edge.lag(std::nullopt, std::nullopt, false,
            [this, done, &edge](Result<std::vector<api::GroupLag>> lags) {

@@ -27,12 +27,12 @@ void Node::reap() {
       [this](std::vector<std::vector<SessionView>> parts) {
         std::vector<SessionView> views;
         for (auto& part : parts) std::ranges::move(part, std::back_inserter(views));
-        reap_with(std::move(views));
+        reap_with(views);
         arm_reaper();
       });
 }
 
-void Node::reap_with(std::vector<SessionView> views) {
+void Node::reap_with(const std::vector<SessionView>& views) {
   const WallMs now = control_executor().clock().wall();
   for (const SessionView& view : views) {
     if (view.connected || now.value() - view.last_seen.value() < options_.client_ttl_ms) continue;

@@ -58,6 +58,7 @@ void step(const WalkPtr& walk);
 void take(const WalkPtr& walk, const Sieve& sieve) {
   ReplayFound& found = walk->found();
   std::vector<Offset> offsets;
+  offsets.reserve(sieve.matches.size());
   for (const Match& match : sieve.matches) offsets.push_back(match.offset);
   found.matched += offsets.size();
   const delivery::ProgressKey key{walk->selection->group->number, walk->number()};

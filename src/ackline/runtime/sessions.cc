@@ -280,13 +280,14 @@ void Sessions::end_channels(const std::string& client_id, channel::EndReason rea
     }
   }
   if (session.stream == 0) return;
-  StreamEnd end = std::move(session.end);
+  const StreamEnd end = std::move(session.end);
   close_stream(client_id, session.stream);
   end.end(reason);
 }
 
 void Sessions::end_all(channel::EndReason reason) {
   std::vector<std::string> all;
+  all.reserve(sessions_.size());
   for (const auto& [client_id, session] : sessions_) all.push_back(client_id);
   for (const std::string& client_id : all) end_channels(client_id, reason);
 }
@@ -328,7 +329,7 @@ channel::Delivery Sessions::as_delivery(const delivery::Offer& offer) const {
 
 // Offers come grouped by whatever the dispatcher served; they are handed on client by client, in
 // order.
-void Sessions::on_offers(std::vector<delivery::Offer> offers) {
+void Sessions::on_offers(const std::vector<delivery::Offer>& offers) {
   std::map<std::string, std::vector<channel::Delivery>> streams;
   std::set<std::string> polled;
   for (const delivery::Offer& offer : offers) {

@@ -84,7 +84,7 @@ class Sessions {
   void end_all(channel::EndReason reason);
   void set_draining(bool draining) { draining_ = draining; }
 
-  void on_offers(std::vector<delivery::Offer> offers);
+  void on_offers(const std::vector<delivery::Offer>& offers);
 
   [[nodiscard]] std::vector<SessionView> views() const;
   [[nodiscard]] std::optional<WallMs> last_seen(const std::string& client_id) const;

@@ -59,10 +59,12 @@ Result<void> StoredDeliveries::restore(delivery::Dispatcher& dispatcher, Epoch e
     rows.notes = std::move(*notes);
     by_partition[partition].push_back(std::move(rows));
   }
-  for (auto& [partition, rows] : by_partition) {
-    const auto section = delivery::section_of_rows(epoch, store_->now(), std::move(rows));
+  // A partition's rows are freed once it is restored: the dispatcher holds the same by then.
+  while (!by_partition.empty()) {
+    const auto part = by_partition.extract(by_partition.begin());
+    const auto section = delivery::section_of_rows(epoch, store_->now(), part.mapped());
     if (!section) return fail(section);
-    if (auto done = dispatcher.restore(partition, as_bytes(*section)); !done) return done;
+    if (auto done = dispatcher.restore(part.key(), as_bytes(*section)); !done) return done;
   }
   return {};
 }

@@ -52,6 +52,14 @@ class FieldReader {
   std::size_t count(std::size_t bytes_each) {
     return static_cast<std::size_t>(varint_up_to(in_.left() / bytes_each));
   }
+  // `value` as one of the enumerators from `first` to `last`, which have no gaps.
+  template <class Enum>
+  Enum one_of(unsigned value, Enum first, Enum last) {
+    const bool known =
+        value >= static_cast<unsigned>(first) && value <= static_cast<unsigned>(last);
+    good_ = good_ && known;
+    return known ? static_cast<Enum>(value) : first;
+  }
   void require(bool holds) { good_ = good_ && holds; }
   [[nodiscard]] bool good() const { return good_ && in_.ok(); }
   [[nodiscard]] bool complete() const { return good() && in_.empty(); }

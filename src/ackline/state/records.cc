@@ -174,11 +174,8 @@ Result<EndRecord> EndRecord::decode(ByteView body) {
   FieldReader in(body);
   EndRecord record;
   const std::uint8_t head = in.u8();
-  const unsigned cause = head & kEndCauseMask;
   in.require((head & ~kEndKnown) == 0);
-  in.require(cause >= static_cast<unsigned>(EndCause::kNack) &&
-             cause <= static_cast<unsigned>(EndCause::kRestart));
-  record.cause = static_cast<EndCause>(cause);
+  record.cause = in.one_of(head & kEndCauseMask, EndCause::kNack, EndCause::kRestart);
   record.progress = in.progress();
   record.offset = in.offset();
   record.slot = in.u32();

@@ -9,7 +9,6 @@ namespace {
 using codec::FieldReader;
 using codec::finish;
 using codec::kOffsetMax;
-using codec::put_offset;
 using codec::put_offset_or_before;
 
 // Bits of a settle's first byte, above the outcome.
@@ -17,11 +16,6 @@ constexpr std::uint8_t kSettleOutcomeMask = 0x0f;
 constexpr std::uint8_t kSettleSingle = 0x10;  // one offset, no lengths
 constexpr std::uint8_t kSettleDead = 0x20;
 constexpr std::uint8_t kSettleKnown = 0x3f;
-
-template <class Enum>
-bool within(unsigned value, Enum first, Enum last) {
-  return value >= static_cast<unsigned>(first) && value <= static_cast<unsigned>(last);
-}
 
 // Adds `step` to `base` if the sum still is an offset; else marks the reader.
 std::int64_t step_from(FieldReader& in, std::int64_t base, std::uint64_t step) {
@@ -45,10 +39,8 @@ LaneEntry read_entry(FieldReader& in, std::int64_t after, std::int64_t dlq_after
   LaneEntry entry;
   entry.offset = Offset(add_wrapping(after, in.svarint()));
   entry.dlq_offset = Offset(add_wrapping(dlq_after, in.svarint()));
-  const std::uint8_t state = in.u8();
   in.require(entry.offset.value() >= 0 && entry.dlq_offset.value() >= -1);
-  in.require(within(state, EntryState::kDead, EntryState::kPurged));
-  entry.state = static_cast<EntryState>(state);
+  entry.state = in.one_of(in.u8(), EntryState::kDead, EntryState::kPurged);
   return entry;
 }
 
@@ -161,12 +153,10 @@ Result<SettleRecord> SettleRecord::decode(ByteView body) {
   FieldReader in(body);
   SettleRecord record;
   const std::uint8_t head = in.u8();
-  const unsigned outcome = head & kSettleOutcomeMask;
   const bool single = (head & kSettleSingle) != 0;
   const bool dead = (head & kSettleDead) != 0;
   in.require((head & ~kSettleKnown) == 0 && (single || !dead));
-  in.require(within(outcome, Outcome::kAcked, Outcome::kGone));
-  record.outcome = static_cast<Outcome>(outcome);
+  record.outcome = in.one_of(head & kSettleOutcomeMask, Outcome::kAcked, Outcome::kGone);
   record.progress = in.progress();
   if (single) {
     const Offset offset = in.offset();
@@ -188,9 +178,7 @@ Result<SettleRecord> SettleRecord::decode(ByteView body) {
   if (dead) {
     DeadLetterMark mark;
     mark.dlq_offset = in.offset();
-    const std::uint8_t reason = in.u8();
-    in.require(within(reason, DeadReason::kMaxAttempts, DeadReason::kExpired));
-    mark.reason = static_cast<DeadReason>(reason);
+    mark.reason = in.one_of(in.u8(), DeadReason::kMaxAttempts, DeadReason::kExpired);
     record.dead = mark;
   }
   return finish(in, std::move(record));
@@ -215,9 +203,7 @@ void ReopenRecord::encode(std::string& out) const {
 Result<ReopenRecord> ReopenRecord::decode(ByteView body) {
   FieldReader in(body);
   ReopenRecord record;
-  const std::uint8_t kind = in.u8();
-  in.require(within(kind, ReopenKind::kStart, ReopenKind::kReset));
-  record.kind = static_cast<ReopenKind>(kind);
+  record.kind = in.one_of(in.u8(), ReopenKind::kStart, ReopenKind::kReset);
   record.progress = in.progress();
   record.generation = Generation(in.u32());
   record.frontier = in.offset_or_before();
@@ -252,9 +238,7 @@ void LanePartRecord::encode(std::string& out) const {
 Result<LanePartRecord> LanePartRecord::decode(ByteView body) {
   FieldReader in(body);
   LanePartRecord record;
-  const std::uint8_t kind = in.u8();
-  in.require(within(kind, LaneKind::kRedrive, LaneKind::kReplay));
-  record.kind = static_cast<LaneKind>(kind);
+  record.kind = in.one_of(in.u8(), LaneKind::kRedrive, LaneKind::kReplay);
   record.lane = in.progress();
   record.group = in.progress();
   const std::size_t count = in.count(3);

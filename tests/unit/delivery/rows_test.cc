@@ -54,7 +54,7 @@ struct RowsTest : ::testing::Test, Rig {
       rows.deliveries = store->deliveries(key).value();
       rows.notes = store->notes(key).value();
     }
-    sections[kPartition] = section_of_rows(options.epoch, now, std::move(all)).value();
+    sections[kPartition] = section_of_rows(options.epoch, now, all).value();
     applied = journal_records.size();
     boot(epoch);
   }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace ackline::cli::load {
 namespace {
@@ -55,7 +55,7 @@ Connection::Connection(Loop& loop, const std::string& address, Take take)
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
   fd_ = connected(host, address.substr(colon + 1));
-  if (fd_ < 0) loop_.fail(fmt::format("{}: {}", address, std::strerror(errno)));
+  if (fd_ < 0) loop_.fail(fmt::format("{}: {}", address, std::generic_category().message(errno)));
   loop_.add(*this);
 }
 
@@ -69,7 +69,7 @@ bool Connection::flush() {
     const ssize_t wrote = send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (wrote < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
-      loop_.fail(fmt::format("write: {}", std::strerror(errno)));
+      loop_.fail(fmt::format("write: {}", std::generic_category().message(errno)));
       return false;
     }
     sent_ += static_cast<std::size_t>(wrote);
@@ -86,7 +86,7 @@ void Connection::receive() {
     if (got_bytes == 0) return loop_.fail("the server closed the connection");
     if (got_bytes < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      return loop_.fail(fmt::format("read: {}", std::strerror(errno)));
+      return loop_.fail(fmt::format("read: {}", std::generic_category().message(errno)));
     }
     got(std::string_view(scratch).substr(0, static_cast<std::size_t>(got_bytes)));
     if (static_cast<std::size_t>(got_bytes) < scratch.size()) return;

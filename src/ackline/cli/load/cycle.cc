@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace ackline::cli::load {
 namespace {
@@ -114,7 +115,7 @@ Result<CycleReport> run_cycle(Loop& loop, Target& target, CyclePlan plan, double
 double quantile(const std::vector<double>& sorted, double q) {
   if (sorted.empty()) return 0;
   const auto last = static_cast<double>(sorted.size() - 1);
-  return sorted[static_cast<std::size_t>(q * last + 0.5)];
+  return sorted[static_cast<std::size_t>(std::lround(q * last))];
 }
 
 }  // namespace ackline::cli::load

@@ -36,7 +36,8 @@ std::uint64_t run(World& world, Random& random, std::uint64_t events) {
 }  // namespace
 
 InProcessRate deliver_and_ack(std::uint64_t events, bool keys) {
-  const auto world = std::make_unique<World>(keys, kWindow, keys ? kWindow * 256 : kAnyBytes);
+  const auto world =
+      std::make_unique<World>(keys, kWindow, keys ? std::uint64_t{kWindow} * 256 : kAnyBytes);
   Random random(7);
   world->fill();
   run(*world, random, events / 10 + 1);

@@ -7,8 +7,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
+#include <system_error>
 #include <thread>
 
 #include "ackline/cli/load/loop.h"
@@ -43,7 +43,8 @@ Result<double> sync_rate(const std::string& directory) {
   constexpr double kSeconds = 0.7;
   const int fd = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0) {
-    return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", directory, std::strerror(errno)));
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("{}: {}", directory, std::generic_category().message(errno)));
   }
   const std::string zeros(kFile, '\0');
   const std::string page(kPage, 'x');
@@ -59,7 +60,8 @@ Result<double> sync_rate(const std::string& directory) {
   const int why = errno;
   close(fd);
   if (!good) {
-    return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", directory, std::strerror(why)));
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("{}: {}", directory, std::generic_category().message(why)));
   }
   return static_cast<double>(count) / seconds;
 }

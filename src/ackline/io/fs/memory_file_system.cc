@@ -161,7 +161,7 @@ Result<void> MemoryFileSystem::rename(const std::string& from, const std::string
   const std::lock_guard guard(disk_->mutex);
   const auto [from_parent, from_name] = split_path(from);
   const auto [to_parent, to_name] = split_path(to);
-  Node node = disk_->find(from);
+  const Node node = disk_->find(from);
   if (!node || !disk_->directories.contains(to_parent)) return missing(node ? to : from);
   if (from_parent == to_parent) {
     disk_->directories[to_parent].change({.erased = from_name, .set = to_name, .node = node});

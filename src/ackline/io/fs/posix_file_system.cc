@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <system_error>
 
 namespace ackline::io {
 namespace {
@@ -25,7 +25,8 @@ std::unexpected<Error> system_failure(std::string_view doing, const std::string&
     code = ErrorCode::kFull;
     remedy = "Free space on the file system that holds the data directory.";
   }
-  return fail(code, std::string(doing) + " " + path + ": " + std::strerror(number),
+  return fail(code,
+              std::string(doing) + " " + path + ": " + std::generic_category().message(number),
               std::move(remedy));
 }
 

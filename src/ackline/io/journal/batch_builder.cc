@@ -21,6 +21,11 @@ std::byte* put_varint(std::byte* out, std::uint64_t value) {
   return out;
 }
 
+// A hash that wraps in 32 bits on purpose.
+std::uint32_t first_slot(PartitionNumber partition) {
+  return partition.value() * 0x9e3779b1U;
+}
+
 }  // namespace
 
 BatchBuilder::BatchBuilder() : buffer_(kFirstBuffer), slots_(64) {}
@@ -66,7 +71,7 @@ void BatchBuilder::clear() {
 void BatchBuilder::touch_slowly(PartitionNumber partition) {
   if (touched_.size() * 2 >= slots_.size()) widen_slots();
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = (partition.value() * 0x9e3779b1U) & mask;
+  std::size_t at = first_slot(partition) & mask;
   while (slots_[at].round == round_ && slots_[at].partition != partition.value()) {
     at = (at + 1) & mask;
   }
@@ -80,7 +85,7 @@ void BatchBuilder::widen_slots() {
   slots_.assign(slots_.size() * 2, Slot{});
   const std::size_t mask = slots_.size() - 1;
   for (const PartitionNumber touched : touched_) {
-    std::size_t at = (touched.value() * 0x9e3779b1U) & mask;
+    std::size_t at = first_slot(touched) & mask;
     while (slots_[at].round == round_) at = (at + 1) & mask;
     slots_[at] = {touched.value(), round_};
   }

@@ -295,11 +295,12 @@ bool JournalFiles::is_marked(const std::string& name) const {
 // given up only when the new name is on disk.
 void JournalFiles::set_aside(Live file) {
   auto outcome = std::make_shared<Result<void>>();
+  // Before `file` moves on: which argument of a call is made first is not said.
+  const std::string from = join(options_.directory, file.name);
+  const std::string to = join(options_.directory, std::string(kDamagedPrefix) + file.name);
   options_.storage.run(
       storage_lane::journal_files(options_.shard),
-      [&fs = options_.fs, directory = options_.directory, name = file.name, outcome] {
-        const std::string from = join(directory, name);
-        const std::string to = join(directory, std::string(kDamagedPrefix) + name);
+      [&fs = options_.fs, directory = options_.directory, from, to, outcome] {
         *outcome = fs.rename(from, to);
         // An earlier try may have renamed it, and not synced.
         if (!*outcome && fs.exists(to).value_or(false)) *outcome = {};

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
+#include <system_error>
 
 #include "ackline/base/clock.h"
 #include "ackline/io/net/address.h"
@@ -64,7 +64,8 @@ Result<Socket> connect_to(const Address& address, const Deadline& deadline) {
   }
   if (code != 0) {
     return fail(ErrorCode::kUnavailable,
-                fmt::format("cannot connect to {}: {}", address.text(), std::strerror(code)),
+                fmt::format("cannot connect to {}: {}", address.text(),
+                            std::generic_category().message(code)),
                 "Is the server running, and is this its address?");
   }
   const int on = 1;
@@ -103,8 +104,8 @@ Result<void> BlockingSocket::write_all(std::string_view bytes, std::int64_t time
         return timed_out("sending to " + socket_.remote());
       }
     } else if (errno != EINTR) {
-      return fail(ErrorCode::kUnavailable,
-                  fmt::format("{} hung up: {}", socket_.remote(), std::strerror(errno)));
+      return fail(ErrorCode::kUnavailable, fmt::format("{} hung up: {}", socket_.remote(),
+                                                       std::generic_category().message(errno)));
     }
   }
   return {};
@@ -122,8 +123,8 @@ Result<std::size_t> BlockingSocket::read_some(std::span<char> into, std::int64_t
         return timed_out("waiting for " + socket_.remote());
       }
     } else if (errno != EINTR) {
-      return fail(ErrorCode::kUnavailable,
-                  fmt::format("{} hung up: {}", socket_.remote(), std::strerror(errno)));
+      return fail(ErrorCode::kUnavailable, fmt::format("{} hung up: {}", socket_.remote(),
+                                                       std::generic_category().message(errno)));
     }
   }
 }

@@ -116,6 +116,7 @@ class LoopConnection final : public Connection,
   void on_readable() {
     for (int i = 0; i < kReadsPerTurnMax && reading_ && fd_ >= 0; ++i) {
       const std::span<char> buffer = loop_.read_buffer();
+      // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): weak_ptr::lock locks nothing
       const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got < 0 && errno == EINTR) {
         continue;

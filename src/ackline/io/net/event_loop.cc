@@ -182,6 +182,8 @@ void EventLoop::Impl::run_due() {
 EventLoop::EventLoop(const Clock& clock, std::string name)
     : impl_(std::make_unique<Impl>(clock, std::move(name))) {}
 
+// Posting fails only without memory, and then the process ends anyway.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 EventLoop::~EventLoop() {
   stop();
   join();

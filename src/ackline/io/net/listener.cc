@@ -14,7 +14,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
 #include <climits>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "ackline/base/logging.h"
@@ -42,8 +42,8 @@ std::unexpected<Error> listen_error(int code, const Address& address,
                 fmt::format("{} is not an address of this machine", address.text()),
                 "Listen on one of its addresses, or on 0.0.0.0 for all.");
   }
-  return fail(ErrorCode::kUnavailable,
-              fmt::format("cannot listen on {}: {}", address.text(), std::strerror(code)));
+  return fail(ErrorCode::kUnavailable, fmt::format("cannot listen on {}: {}", address.text(),
+                                                   std::generic_category().message(code)));
 }
 
 Result<Socket> listening_socket(Address& address, const ListenOptions& options) {
@@ -240,6 +240,8 @@ Result<std::unique_ptr<Listener>> Listener::open(std::vector<EventLoop*> loops,
 
 Listener::Listener(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
+// Posting fails only without memory, and then the process ends anyway.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 Listener::~Listener() {
   close();
 }

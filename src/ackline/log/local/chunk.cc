@@ -75,7 +75,7 @@ struct ChunkLoader {
       return corrupt(request.start.position + *count,
                      fmt::format("the file ends here, {} bytes are missing", left - *count));
     }
-    if (Result<void> parsed = parse(*chunk, size); !parsed) return fail(parsed);
+    if (const Result<void> parsed = parse(*chunk, size); !parsed) return fail(parsed);
     if (chunk->end() > request.must_have) return std::shared_ptr<const Chunk>(std::move(chunk));
     if (size == left) {
       return corrupt(chunk->end_position(),

@@ -99,7 +99,7 @@ std::byte* LocalPartition::add_record(Segment& segment, std::uint32_t bytes, Wal
 
 Result<Offset> LocalPartition::append(std::span<const ByteView> frames, WallMs now,
                                       std::string& body) {
-  if (Result<void> good = usable(); !good) return fail(good);
+  if (const Result<void> good = usable(); !good) return fail(good);
   std::uint64_t batch_bytes = 0;
   for (const ByteView frame : frames) {
     if (frame.size() > options_.max_frame_bytes) {

@@ -16,7 +16,8 @@ Result<std::unique_ptr<LocalPartition>> LocalPartition::open(
   std::unique_ptr<LocalPartition> partition(
       new LocalPartition(fs, std::move(directory), number, cache, options));
   if (section) {
-    if (Result<void> restored = partition->restore(*section); !restored) return fail(restored);
+    if (const Result<void> restored = partition->restore(*section); !restored)
+      return fail(restored);
   }
   return partition;
 }

@@ -142,7 +142,7 @@ Result<void> LocalPartition::seal(Segment& segment) {
 Result<PartitionCheckpoint> LocalPartition::prepare_checkpoint() {
   const bool poisoned = damage_ && damage_->code == ErrorCode::kPoisoned;
   if (frozen_ || poisoned) return std::unexpected<Error>(*damage_);
-  if (Result<void> flushed = flush_tail(); !flushed) return fail(flushed);
+  if (const Result<void> flushed = flush_tail(); !flushed) return fail(flushed);
   PartitionCheckpoint checkpoint;
   Section section{log_start_, next_, {}};
   for (Segment& segment : segments_) {

@@ -99,7 +99,7 @@ Result<std::shared_ptr<const Chunk>> LocalPartition::chunk_of(Offset offset, boo
 }
 
 Result<ReadBatch> LocalPartition::read(Offset from, ReadLimits limits) {
-  if (Result<void> good = usable(); !good) return fail(good);
+  if (const Result<void> good = usable(); !good) return fail(good);
   if (from > synced_end_) {
     return fail(ErrorCode::kBadValue,
                 fmt::format("Offset {} is beyond the end of partition {}, {}.", from.value(),
@@ -131,7 +131,7 @@ Result<ReadBatch> LocalPartition::read(Offset from, ReadLimits limits) {
 }
 
 Result<WallMs> LocalPartition::append_time(Offset offset) {
-  if (Result<void> good = usable(); !good) return fail(good);
+  if (const Result<void> good = usable(); !good) return fail(good);
   if (offset < log_start_ || offset >= synced_end_) {
     return fail(ErrorCode::kBadValue,
                 fmt::format("Offset {} is not in partition {}.", offset.value(), number_.value()));
@@ -142,7 +142,7 @@ Result<WallMs> LocalPartition::append_time(Offset offset) {
 }
 
 Result<Offset> LocalPartition::offset_at_time(WallMs time) {
-  if (Result<void> good = usable(); !good) return fail(good);
+  if (const Result<void> good = usable(); !good) return fail(good);
   Offset blocked;
   return search_time(time, blocked);
 }
@@ -151,7 +151,7 @@ Result<Offset> LocalPartition::offset_at_time(WallMs time) {
 // `time` is the one at which that maximum gets there, even if the clock went back in between. A log
 // start inside a segment may have taken that record; then the search goes on behind it.
 Result<Offset> LocalPartition::search_time(WallMs time, Offset& blocked) {
-  for (Segment& segment : segments_) {
+  for (const Segment& segment : segments_) {
     const Offset end = std::min(segment.facts.end, synced_end_);
     if (end <= log_start_ || segment.facts.max_time < time) continue;
     blocked = std::max(segment.facts.base, log_start_);

@@ -31,7 +31,7 @@ void LocalPartition::truncate_before(Offset start) {
 Result<void> LocalPartition::remove_truncated(Offset start) {
   start = std::min(start, log_start_);
   while (!segments_.empty() && !segments_.front().empty() && segments_.front().facts.end <= start) {
-    Segment& segment = segments_.front();
+    const Segment& segment = segments_.front();
     io::failpoint(io::Failpoint::kSegmentRemoveBefore);
     for (const std::string& name :
          {format::index_name(segment.facts.base), format::segment_name(segment.facts.base)}) {

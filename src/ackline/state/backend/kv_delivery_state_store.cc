@@ -358,7 +358,7 @@ void KvDeliveryStateStore::gather(Part& part, std::vector<io::KeyValueWrite>& ou
   for (const std::int64_t chunk : part.chunks) {
     const Offset end((chunk + 1) * rows::kChunkOffsets - 1);
     std::vector<OffsetRange> ranges;
-    Offset from = std::max(Offset(chunk * rows::kChunkOffsets), frontier.next());
+    const Offset from = std::max(Offset(chunk * rows::kChunkOffsets), frontier.next());
     for (auto range = part.frontier.next_settled_range(from); range && range->first <= end;
          range = part.frontier.next_settled_range(range->last.next())) {
       ranges.push_back({range->first, std::min(range->last, end)});

@@ -58,8 +58,7 @@ class MetaDeadLetterStore final : public DeadLetterStore {
       return fail(ErrorCode::kBadValue, "a dead letter needs a DLQ topic and an offset from 0");
     }
     for (int race = 0; race < kRacesMax; ++race) {
-      const Result<std::optional<DeadLetterRecorded>> outcome = try_record(key, place, fence);
-      note(outcome);
+      const Result<std::optional<DeadLetterRecorded>> outcome = note(try_record(key, place, fence));
       if (!outcome) {
         return fail(outcome);
       }
