@@ -60,7 +60,8 @@ if(ACKLINE_LTO)
   add_compile_options(${ACKLINE_LTO_FLAGS})
 endif()
 # Which branches are taken and which calls are worth their inlining, as counted under load
-# (docs/decisions/0017-a-profile-in-the-tree.md). Functions of a file are known by the file's name, not by where the tree lies.
+# (docs/decisions/0017-a-profile-in-the-tree.md). Functions of a file are known by the file's name, not by where the tree
+# lies.
 set(ACKLINE_PROFILE_FILE "${CMAKE_SOURCE_DIR}/cmake/ackline.profdata")
 if(ACKLINE_PROFILE)
   add_compile_options("SHELL:-mllvm -static-func-full-module-prefix=false")

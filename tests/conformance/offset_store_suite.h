@@ -36,8 +36,9 @@ class OffsetStoreSuite : public ::testing::TestWithParam<OffsetStoreFactory> {
     return {std::move(topic), std::move(group), PartitionIndex(partition)};
   }
   static state::OffsetValue value(std::uint64_t incarnation, std::uint32_t generation,
-                                  std::int64_t frontier) {
-    return {Incarnation(incarnation), Generation(generation), Offset(frontier)};
+                                  std::int64_t frontier, std::uint32_t progress = 1) {
+    return {Incarnation(incarnation), ProgressNumber(progress), Generation(generation),
+            Offset(frontier)};
   }
   bool write(const state::OffsetKey& at, state::OffsetValue to) {
     const auto moved = store_->write_offset(at, to);
@@ -75,6 +76,16 @@ TEST_P(OffsetStoreSuite, Invariant5IncarnationGoesBeforeGenerationBeforeFrontier
   EXPECT_TRUE(write(key("t"), value(2, 1, -1)));    // the topic was made anew
   EXPECT_FALSE(write(key("t"), value(1, 9, 999)));
   EXPECT_EQ(read(key("t")), value(2, 1, -1));
+}
+
+TEST_P(OffsetStoreSuite, Invariant5WhatWasOnItsWayOfADeletedGroupIsNotTheNewOnes) {
+  EXPECT_TRUE(write(key("t"), value(1, 1, 40, 7)));
+  EXPECT_TRUE(store_->forget("t", "g"));
+  EXPECT_TRUE(write(key("t"), value(1, 1, 40, 7)));   // it was under way when the group went
+  EXPECT_TRUE(write(key("t"), value(1, 1, -1, 9)));   // the group of the same name begins anew
+  EXPECT_FALSE(write(key("t"), value(1, 5, 99, 7)));  // and nothing of the old one counts
+  EXPECT_EQ(read(key("t")), value(1, 1, -1, 9));
+  EXPECT_FALSE(read(key("t"))->is_of(Incarnation(1), ProgressNumber(7)));
 }
 
 TEST_P(OffsetStoreSuite, Upstream5289ASlowWriterThatReadBeforeAFastOneDoesNotDragTheOffsetBack) {

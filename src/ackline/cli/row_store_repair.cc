@@ -212,7 +212,7 @@ class Rebuilder {
                                   .frontier = start.previous(),
                                   .end = end};
     const auto exported = exported_.find({topic.name, group.name, index});
-    if (exported != exported_.end() && exported->second.incarnation == topic.incarnation) {
+    if (exported != exported_.end() && exported->second.is_of(topic.incarnation, group.number)) {
       known.generation = exported->second.generation;
       known.frontier = exported->second.frontier;
     }

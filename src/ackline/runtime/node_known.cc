@@ -59,7 +59,7 @@ void Node::tell_exported() {
     const TopicPtr topic = catalog.topic(one.key.topic);
     const GroupPtr group = catalog.group(one.key.topic, one.key.group);
     const std::uint32_t index = one.key.partition.value();
-    if (!topic || !group || topic->incarnation != one.value.incarnation ||
+    if (!topic || !group || !one.value.is_of(topic->incarnation, group->number) ||
         index >= topic->partitions.size()) {
       continue;
     }

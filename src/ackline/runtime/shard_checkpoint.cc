@@ -289,8 +289,8 @@ void Shard::export_offsets() {
           const auto place = catalog_.place(key.partition);
           const auto progress = dispatcher_->progress(key);
           if (!group || !place || !progress) continue;
-          const state::OffsetValue value{place->topic->incarnation, progress->generation,
-                                         progress->frontier};
+          const state::OffsetValue value{place->topic->incarnation, group->number,
+                                         progress->generation, progress->frontier};
           auto& last = exported_[key];
           if (last.first == value) continue;
           last = {value, std::nullopt};

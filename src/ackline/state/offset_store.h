@@ -1,9 +1,11 @@
 // Progress of groups as plain values: the monotonic export of the journal, and the truth where
 // there is no journal (flows, connectors).
 //
-// A value is (incarnation, generation, frontier), compared in that order, and never moves backwards
-// (invariant 5): compare and put are one step under one lock. The frontier is inclusive; start - 1
-// before the first (vocabulary, "frontier").
+// A value is (incarnation, progress, generation, frontier), compared in that order, and never moves
+// backwards (invariant 5): compare and put are one step under one lock. A group that is deleted and
+// made again has another progress number, so that what was still on its way of the old one is not
+// taken for the new one's. The frontier is inclusive; start - 1 before the first (vocabulary,
+// "frontier").
 //
 // Blocking, any thread. Writes are not synced one by one: a power cut may lose those since the last
 // `flush`, a kill -9 loses none. What was forgotten stays so.
@@ -32,9 +34,16 @@ struct OffsetKey {
 
 struct OffsetValue {
   Incarnation incarnation;
+  // 0: not known, of a record from before there were numbers.
+  ProgressNumber progress;
   Generation generation;
   Offset frontier;
   friend auto operator<=>(const OffsetValue&, const OffsetValue&) = default;
+
+  // Whether this tells of that group of that topic, and not of one of the same name before it.
+  [[nodiscard]] bool is_of(Incarnation topic, ProgressNumber group) const {
+    return incarnation == topic && (progress == group || progress == ProgressNumber{});
+  }
 };
 
 struct OffsetRecord {

@@ -263,7 +263,8 @@ TEST_F(NodeTest, AGroupThatIsMadeAgainDoesNotInheritAFrontierThatWasExportedLate
       [this](auto done) { rig.admin().delete_group("t", "g", true, std::move(done)); }));
   const state::OffsetKey key{"t", "g", PartitionIndex(0)};
   // An export of the deleted group, which a storage thread had in hand all the while.
-  EXPECT_TRUE(rig.offsets().write_offset(key, {Incarnation(1), Generation(1), Offset(100)}));
+  EXPECT_TRUE(rig.offsets().write_offset(
+      key, {Incarnation(1), ProgressNumber(1), Generation(1), Offset(100)}));
   ASSERT_TRUE(rig.subscribe("c"));
   EXPECT_FALSE(*rig.offsets().read_offset(key));
   const auto again = rig.poll("c", 1);
@@ -272,6 +273,33 @@ TEST_F(NodeTest, AGroupThatIsMadeAgainDoesNotInheritAFrontierThatWasExportedLate
   rig.pass(3000);
   const auto exported = rig.offsets().read_offset(key);
   ASSERT_TRUE(exported && *exported);
+  EXPECT_EQ((*exported)->frontier, Offset(0));
+}
+
+// The thread had it in hand until the new group was there, too.
+TEST_F(NodeTest, Invariant1AnExportOfADeletedGroupIsNotTakenForProgressOfTheNewOne) {
+  const auto group = [this] {
+    return rig.node->unit(ShardIndex(0)).shard->catalog().group("t", "g")->number;
+  };
+  const ProgressNumber before = group();
+  ASSERT_TRUE(rig.ask<api::Removed>(
+      [this](auto done) { rig.admin().delete_group("t", "g", true, std::move(done)); }));
+  ASSERT_TRUE(rig.subscribe("c"));
+  ASSERT_NE(group(), before);
+  const state::OffsetKey key{"t", "g", PartitionIndex(0)};
+  EXPECT_TRUE(rig.offsets().write_offset(key, {Incarnation(1), before, Generation(1), Offset(2)}));
+  EXPECT_TRUE(rig.ask<std::vector<api::OffsetItem>>(
+                     [this](auto done) { rig.admin().offsets("t", std::move(done)); })
+                  ->empty());
+  const auto again = rig.poll("c", 1);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(rig.settled(Verb::kAck, "c", again[0]), "acked");
+  rig.restart();
+  EXPECT_EQ(rig.poll("c").size(), 5U);
+  rig.pass(3000);
+  const auto exported = rig.offsets().read_offset(key);
+  ASSERT_TRUE(exported && *exported);
+  EXPECT_EQ((*exported)->progress, group());
   EXPECT_EQ((*exported)->frontier, Offset(0));
 }
 

@@ -1,5 +1,6 @@
 #include "ackline/state/backend/kv_offset_store.h"
 
+#include "ackline/base/bytes.h"
 #include "ackline/state/backend/sealed_value.h"
 #include "tests/conformance/offset_store_suite.h"
 #include "tests/support/kv/kv_backends.h"
@@ -48,7 +49,8 @@ class KvOffsetStoreTest : public ::testing::Test {
     store_ = std::move(*opened);
   }
   Result<bool> write(std::int64_t frontier) {
-    return store_->write_offset(kKey, {Incarnation(1), Generation(1), Offset(frontier)});
+    return store_->write_offset(
+        kKey, {Incarnation(1), ProgressNumber(1), Generation(1), Offset(frontier)});
   }
 
   const state::OffsetKey kKey{"t", "g", PartitionIndex(0)};
@@ -122,11 +124,26 @@ TEST_F(KvOffsetStoreTest, ATruncatedValueIsCorrupt) {
 }
 
 TEST_F(KvOffsetStoreTest, ANewerVersionIsRefusedByName) {
-  ASSERT_TRUE(kv_->write({{"t#g#0", state::seal(2, "t#g#0", "whatever")}}, true));
+  ASSERT_TRUE(kv_->write({{"t#g#0", state::seal(3, "t#g#0", "whatever")}}, true));
   const auto read = store_->read_offset(kKey);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(read.error().detail.find("version 2"), std::string::npos);
+  EXPECT_NE(read.error().detail.find("version 3"), std::string::npos);
+}
+
+TEST_F(KvOffsetStoreTest, ARecordFromBeforeProgressWasInItIsReadAndReplaced) {
+  std::string fields;
+  ByteWriter out(fields);
+  out.u64(1);
+  out.u32(4);
+  out.u64(41);
+  ASSERT_TRUE(kv_->write({{"t#g#0", state::seal(1, "t#g#0", fields)}}, true));
+  const auto read = store_->read_offset(kKey);
+  ASSERT_TRUE(read && *read);
+  EXPECT_EQ(**read, (state::OffsetValue{Incarnation(1), {}, Generation(4), Offset(41)}));
+  EXPECT_TRUE((*read)->is_of(Incarnation(1), ProgressNumber(7)));
+  EXPECT_TRUE(*write(0));
+  EXPECT_EQ((*store_->read_offset(kKey))->frontier, Offset(0));
 }
 
 TEST_F(KvOffsetStoreTest, AKeyThatWeDidNotWriteIsCorrupt) {

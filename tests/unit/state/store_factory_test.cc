@@ -24,7 +24,7 @@ class StoreFactoryTest : public ::testing::Test {
 
 TEST_F(StoreFactoryTest, TheStoresThatItMakesKeepWhatTheyAreGiven) {
   const OffsetKey key{"t", "g", PartitionIndex(1)};
-  const OffsetValue value{Incarnation(1), Generation(1), Offset(41)};
+  const OffsetValue value{Incarnation(1), ProgressNumber(1), Generation(1), Offset(41)};
   {
     auto stores = open();
     ASSERT_TRUE(stores) << stores.error().detail;

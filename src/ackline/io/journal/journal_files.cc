@@ -298,16 +298,15 @@ void JournalFiles::set_aside(Live file) {
   // Before `file` moves on: which argument of a call is made first is not said.
   const std::string from = join(options_.directory, file.name);
   const std::string to = join(options_.directory, std::string(kDamagedPrefix) + file.name);
+  const std::string mark = from + std::string(kMarkSuffix);
   options_.storage.run(
       storage_lane::journal_files(options_.shard),
-      [&fs = options_.fs, directory = options_.directory, from, to, outcome] {
+      [&fs = options_.fs, directory = options_.directory, from, to, mark, outcome] {
         *outcome = fs.rename(from, to);
         // An earlier try may have renamed it, and not synced.
         if (!*outcome && fs.exists(to).value_or(false)) *outcome = {};
         if (*outcome) *outcome = fs.sync_directory(directory);
-        if (*outcome) {
-          static_cast<void>(fs.remove(join(directory, name + std::string(kMarkSuffix))));
-        }
+        if (*outcome) static_cast<void>(fs.remove(mark));
       },
       options_.executor,
       [self = shared_from_this(), file = std::move(file), outcome]() mutable {

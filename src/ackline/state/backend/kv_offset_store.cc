@@ -16,7 +16,8 @@ namespace ackline::state {
 namespace {
 
 constexpr std::string_view kWhat = "offset";
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kWithoutProgress = 1;
 
 std::string text_of(const OffsetKey& key) {
   return fmt::format("{}#{}#{}", key.topic, key.group, key.partition.value());
@@ -61,19 +62,25 @@ std::string encode(std::string_view key, const OffsetValue& value) {
   std::string fields;
   ByteWriter writer(fields);
   writer.u64(value.incarnation.value());
+  writer.u32(value.progress.value());
   writer.u32(value.generation.value());
   writer.u64(static_cast<std::uint64_t>(value.frontier.value()));
   return seal(kVersion, key, fields);
 }
 
 Result<OffsetValue> decode(std::string_view key, std::string_view bytes) {
-  const Result<std::string_view> fields = unseal(kWhat, kVersion, key, bytes);
+  const bool older = !bytes.empty() && bytes.front() == char{kWithoutProgress};
+  const std::uint8_t version = older ? kWithoutProgress : kVersion;
+  const Result<std::string_view> fields = unseal(kWhat, version, key, bytes);
   if (!fields) {
     return fail(fields);
   }
   ByteReader in(as_bytes(*fields));
   OffsetValue value;
   value.incarnation = Incarnation(in.u64());
+  if (!older) {
+    value.progress = ProgressNumber(in.u32());
+  }
   value.generation = Generation(in.u32());
   value.frontier = Offset(static_cast<std::int64_t>(in.u64()));
   if (!in.ok() || !in.empty() || value.frontier.value() < -1) {
