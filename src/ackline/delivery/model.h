@@ -137,6 +137,7 @@ struct Progress {
   bool resend_queued = false;
   bool clamped = false;
   bool touched = false;          // restored, or a record spoke of it
+  bool has_unread = false;       // `unread` is not empty
   std::uint32_t node = kNoSlot;  // timer of the earliest thing here
   // What found no client with so much room, 0: nothing did. Clients wait for it (`short_of`); where
   // it is 0 none does.

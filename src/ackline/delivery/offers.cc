@@ -82,8 +82,11 @@ void Dispatcher::Impl::wake(Progress& progress) {
   if (progress.place != Place::kRunning) {
     progress.place = Place::kRunning;
     std::deque<Progress*>& run = progress.group->run;
-    // First who has leases whose bytes no credit knows of yet.
-    run.insert(progress.unread.empty() ? run.end() : run.begin(), &progress);
+    if (progress.has_unread) {
+      run.push_front(&progress);  // it has leases whose bytes no credit knows of yet
+    } else {
+      run.push_back(&progress);
+    }
   }
   schedule(*progress.group);
 }
@@ -117,7 +120,7 @@ void Dispatcher::Impl::schedule(Group& group) {
 
 Dispatcher::Impl::Served Dispatcher::Impl::serve(Progress& progress, std::uint32_t quantum,
                                                  std::uint32_t& used) {
-  Served served = serve_unread(progress, quantum, used);
+  Served served = progress.has_unread ? serve_unread(progress, quantum, used) : Served::kIdle;
   if (served == Served::kIdle) {
     served = serve_again(progress, progress.ready, false, quantum, used);
   }

@@ -55,6 +55,7 @@ void Dispatcher::Impl::list_unread(Progress& progress) {
     }
   });
   std::ranges::sort(progress.unread, std::greater(), &Progress::Unread::offset);
+  progress.has_unread = !progress.unread.empty();
 }
 
 // Nothing is offered before the keys and sizes of what is in flight are known.
@@ -91,6 +92,7 @@ Dispatcher::Impl::Served Dispatcher::Impl::serve_unread(Progress& progress, std:
       slot->key = progress.keys.hold(hash);
     }
   }
+  progress.has_unread = false;
   return Served::kIdle;
 }
 
