@@ -124,9 +124,11 @@ void Checker::delivered(const DeliverySeen& seen) {
   }
   if (lane) check_lane(seen.lane, seen.partition, seen.offset, event.facts.type);
   // One that a later offer overtook on its way: its id is stale, it does no harm.
-  if (!flux && !lane && !state.offers.empty() && seen.attempt < state.floor &&
-      seen.attempt < state.offers.back().attempt && state.offers.back().at + slack_ms_ >= now_) {
-    return;
+  // A lane counts attempts of its own.
+  if (!flux && !state.offers.empty()) {
+    const Offer& newest = state.offers.back();
+    const bool older = lane ? newest.lane == seen.lane : seen.attempt < state.floor;
+    if (older && seen.attempt < newest.attempt && newest.at + slack_ms_ >= now_) return;
   }
   // In flux attempts do not tell which was made first: a reset begins them anew.
   const bool crossed =

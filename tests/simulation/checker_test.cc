@@ -29,8 +29,10 @@ struct CheckerTest : ::testing::Test {
     checker.subscribed(group, "b", 1, false, {});
   }
   void at(Ms now) { checker.set_time(now, now); }
-  void got(const std::string& client, const std::string& id, std::uint32_t attempt) {
+  void got(const std::string& client, const std::string& id, std::uint32_t attempt,
+           const std::string& lane = {}) {
     DeliverySeen seen;
+    seen.lane = lane;
     seen.id = id;
     seen.client = client;
     seen.topic = "t";
@@ -79,6 +81,28 @@ TEST_F(CheckerTest, OneThatComesLongAfterAResetIsTheYounger) {
   acks("b", "first", 5400);
   ASSERT_TRUE(checker.broken());
   EXPECT_NE(checker.broken()->find("a superseded id is stale (12)"), std::string::npos);
+}
+
+// The older one was on its way to a client that left; the younger went to another home shard.
+TEST_F(CheckerTest, AnOfferOfALaneThatALaterOneOvertookDoesNoHarm) {
+  got("a", "live", 1);
+  acks("a", "live", 100);
+  at(200);
+  got("b", "younger", 4, "r-1");
+  at(200 + kSlackMs);
+  got("a", "older", 3, "r-1");
+  EXPECT_EQ(checker.broken(), std::nullopt);
+}
+
+TEST_F(CheckerTest, AnOfferOfALaneThatComesLongAfterALaterOneBreaksItsLease) {
+  got("a", "live", 1);
+  acks("a", "live", 100);
+  at(200);
+  got("b", "younger", 4, "r-1");
+  at(300);
+  got("a", "older", 3, "r-1");
+  ASSERT_TRUE(checker.broken());
+  EXPECT_NE(checker.broken()->find("a lease is exclusive (11)"), std::string::npos);
 }
 
 // The process stood still: the client left its stream before that was open.
