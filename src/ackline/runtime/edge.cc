@@ -197,23 +197,13 @@ void Edge::drain(bool on, api::Done<api::DrainState> done) {
 }
 
 void Edge::drain_progress(api::Done<api::DrainState> done) {
-  gather<std::uint64_t>(
-      node_, executor(),
-      [](ShardUnit& unit, std::move_only_function<void(std::uint64_t)> answer) {
-        std::uint64_t in_flight = 0;
-        for (const delivery::ProgressKey& key : unit.shard->dispatcher().keys()) {
-          if (const auto report = unit.shard->dispatcher().progress(key)) {
-            in_flight += report->in_flight;
-          }
-        }
-        answer(in_flight);
-      },
-      [this, done = std::move(done)](const std::vector<std::uint64_t>& parts) mutable {
-        api::DrainState state;
-        state.state = node_.draining() ? "draining" : "serving";
-        for (const std::uint64_t part : parts) state.in_flight += part;
-        done(std::move(state));
-      });
+  node_.count_in_flight(executor(),
+                        [this, done = std::move(done)](std::uint64_t in_flight) mutable {
+                          api::DrainState state;
+                          state.state = node_.draining() ? "draining" : "serving";
+                          state.in_flight = in_flight;
+                          done(std::move(state));
+                        });
 }
 
 std::vector<api::HealthCheck> Edge::readiness() const {

@@ -107,6 +107,8 @@ class Node {
   [[nodiscard]] bool draining() const { return draining_.load(); }
   // `done` once nothing is in flight any more, or at `until`. Any thread.
   void when_settled(MonoMs until, Task done);
+  // Over all shards; `done` on `home`.
+  void count_in_flight(Executor& home, std::move_only_function<void(std::uint64_t)> done);
   // Before the executors run.
   void set_instance(const std::string& address, bool name_too) {
     options_.instance_url = "http://" + address;

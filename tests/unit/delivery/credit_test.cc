@@ -10,6 +10,16 @@
 namespace ackline::delivery {
 namespace {
 
+// A lane over every dead letter of the group.
+Result<LanePartReport> lane_over_all(Rig& rig) {
+  return rig.d->start_lane({.lane = ProgressNumber(50),
+                            .group = Rig::kGroup,
+                            .partition = Rig::kPartition,
+                            .entries = {},
+                            .rate_milli = 0},
+                           rig.now);
+}
+
 // Counts how often the log is read.
 class CountingRig : public Rig {
  public:
@@ -191,12 +201,7 @@ TEST(DispatcherCredit, Invariant20LeasesFromBeforeAStartCountWithTheirBytes) {
     if (by_lane) {
       for (const Offer& offer : held) ASSERT_EQ(word(rig.settle(Verb::kReject, offer.id)), "ok");
       rig.run();
-      ASSERT_TRUE(rig.d->start_lane({.lane = ProgressNumber(50),
-                                     .group = Rig::kGroup,
-                                     .partition = Rig::kPartition,
-                                     .entries = {},
-                                     .rate_milli = 0},
-                                    rig.now));
+      ASSERT_TRUE(lane_over_all(rig));
       rig.run();
       held = rig.take();
     }
@@ -267,12 +272,7 @@ TEST(DispatcherCredit, Invariant20ALaneKeepsToTheWindowOfBytes) {
   rig.append({.data_bytes = 2000});
   rig.run();
   ASSERT_EQ(rig.take().size(), 1U);
-  ASSERT_TRUE(rig.d->start_lane({.lane = ProgressNumber(50),
-                                 .group = Rig::kGroup,
-                                 .partition = Rig::kPartition,
-                                 .entries = {},
-                                 .rate_milli = 0},
-                                rig.now));
+  ASSERT_TRUE(lane_over_all(rig));
   rig.run();
   std::vector<Offer> got = rig.take();
   ASSERT_EQ(got.size(), 1U);
