@@ -8,7 +8,7 @@ from lint_support import ROOT, Rules, test_names
 
 TEXT = (ROOT / "docs/track-record.md").read_text()
 PARTS = ["Symptom", "Cause", "Found by", "Reproduce", "Fix", "Test"]
-ENTRIES_AT_LEAST = 121
+ENTRIES_AT_LEAST = 122
 
 
 def entries():

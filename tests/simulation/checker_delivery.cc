@@ -280,7 +280,11 @@ void Checker::settling(Verb verb, const std::string& client, const std::string& 
   if (offer == nullptr || offer->client != client) return;
   if (verb == Verb::kNack || verb == Verb::kReject) offer->over = true;
   if (verb == Verb::kExtend) offer->extending = true;
-  if (!offer->lane.empty()) return;
+  if (!offer->lane.empty()) {
+    // The next lane may take it from then on, also where the answer is lost with the process.
+    if (verb == Verb::kAck) offer->over = true;
+    return;
+  }
   for (const Offer& later : state->offers) {
     if (later.lane.empty() && superseded(*offer, later)) return;  // it does nothing
   }

@@ -105,6 +105,29 @@ TEST_F(CheckerTest, AnOfferOfALaneThatComesLongAfterALaterOneBreaksItsLease) {
   EXPECT_NE(checker.broken()->find("a lease is exclusive (11)"), std::string::npos);
 }
 
+// The answer was lost with the process.
+TEST_F(CheckerTest, ALaneMayTakeWhatTheLastOneHadOnceItsClientHasAcked) {
+  got("a", "live", 1);
+  acks("a", "live", 100);
+  at(200);
+  got("a", "first", 1, "r-1");
+  checker.settling(Verb::kAck, "a", "first");
+  at(300);
+  got("b", "second", 1, "r-2");
+  EXPECT_EQ(checker.broken(), std::nullopt);
+}
+
+TEST_F(CheckerTest, ALaneThatTakesWhatTheLastOneStillHasBreaksItsLease) {
+  got("a", "live", 1);
+  acks("a", "live", 100);
+  at(200);
+  got("a", "first", 1, "r-1");
+  at(300);
+  got("b", "second", 1, "r-2");
+  ASSERT_TRUE(checker.broken());
+  EXPECT_NE(checker.broken()->find("a lease is exclusive (11)"), std::string::npos);
+}
+
 // The process stood still: the client left its stream before that was open.
 TEST_F(CheckerTest, WhatLeftToAStreamBeforeTheServerSawItsClientGoIsLostWithIt) {
   at(100);
